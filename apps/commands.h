@@ -1,0 +1,13 @@
+#pragma once
+
+#include "apps/command_line.h"
+#include "base/error.h"
+
+namespace wafersim::apps {
+
+/// Each command prints its result and returns the exit status; what goes wrong is thrown as in base/error.h.
+ExitStatus run_command(const RunArguments& arguments);
+ExitStatus check_command(const CheckArguments& arguments);
+ExitStatus presets_command();
+
+}  // namespace wafersim::apps

@@ -1,0 +1,92 @@
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "analysis/summary.h"
+#include "apps/commands.h"
+#include "apps/console.h"
+#include "apps/interrupt.h"
+#include "apps/prepared_run.h"
+#include "apps/progress_bar.h"
+#include "apps/warnings.h"
+#include "report/message_log.h"
+#include "report/run_directory.h"
+#include "sim/simulation.h"
+
+namespace wafersim::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A scenario's name as the name of a directory.
+std::string directory_name(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    result += plain ? c : '_';
+  }
+  const bool special = result.empty() || result == "." || result == "..";
+  return special ? "scenario" : result;
+}
+
+fs::path directory_of(const RunArguments& arguments, const config::Scenario& scenario) {
+  if (!arguments.directory.empty()) return arguments.directory;
+  return fs::path("runs") / directory_name(scenario.name);
+}
+
+sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run, report::MessageLog* messages) {
+  const InterruptGuard guard;
+  ProgressBar progress(!arguments.quiet);
+  sim::SimulationOptions options;
+  options.seed = run.scenario.seed;
+  options.max_cycles = arguments.max_cycles;
+  options.max_wall_seconds = arguments.max_wall_seconds;
+  options.interrupted = InterruptGuard::interrupted;
+  if (messages != nullptr) {
+    options.on_message = [messages](const sim::MessageRecord& message) { messages->add(message); };
+  }
+  if (progress.shown()) {
+    options.on_progress = [&progress](const sim::Progress& state) { progress.update(state); };
+  }
+  sim::Simulation simulation(run.mesh, *run.routing, run.hardware, run.plan.trace, std::move(options));
+  return simulation.run();
+}
+
+void show(const RunArguments& arguments, const report::RunContext& context, const fs::path& directory) {
+  if (arguments.json) {
+    print(report::summary_text(context));
+  } else if (!arguments.quiet) {
+    print(report::terminal_summary(context, terminal_style()) + "Results in " + directory.string() + "\n");
+  }
+}
+
+}  // namespace
+
+ExitStatus run_command(const RunArguments& arguments) {
+  const PreparedRun run(arguments.scenario);
+  if (!arguments.quiet) {
+    for (const std::string& warning : warnings_of(run)) print_warning(warning);
+  }
+  const fs::path directory = directory_of(arguments, run.scenario);
+  report::prepare_directory(directory, arguments.force);
+  std::optional<report::MessageLog> messages;
+  if (arguments.messages) messages.emplace(directory / report::kMessagesFile, run.mesh, run.plan.trace.tensors);
+
+  const sim::Measurements measurements = simulate(arguments, run, messages ? &*messages : nullptr);
+  const config::Scenario& scenario = run.scenario;
+  const analysis::RunSummary summary = analysis::summarize(
+      {scenario.model, scenario.training, run.hardware, run.mesh, run.plan.memory, measurements});
+  const report::RunContext context{scenario.name,     config::to_json(scenario), scenario.plan, scenario.training,
+                                   run.plan.mapping, run.hardware,             run.mesh,     measurements,
+                                   summary};
+  if (messages) messages->commit();
+  report::write_run(directory, context, arguments.messages);
+  show(arguments, context, directory);
+  const bool interrupted = measurements.partial && measurements.stopped_by == "interrupt";
+  return interrupted ? ExitStatus::interrupted : ExitStatus::done;
+}
+
+}  // namespace wafersim::apps

@@ -1,0 +1,148 @@
+// Speed of the packet engine: work per CPU second of whole simulations, one core, elaboration included.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <systemc>
+
+#include "base/random.h"
+#include "bench/child_run.h"
+#include "models/hardware.h"
+#include "sim/simulation.h"
+#include "workloads/collectives.h"
+#include "workloads/flow_trace.h"
+
+namespace wafersim::bench {
+namespace {
+
+/// 1 GHz, 64 B/cycle, R = 2, L = 4, as wafer-2048 but for the packet size.
+models::HardwareModel hardware(Bytes packet_bytes) {
+  models::HardwareModel model;
+  model.clock.hertz = Rational(1'000'000'000);
+  model.array = {1, 1};
+  model.arrays = Rational(1);
+  model.matrix_flops_per_cycle = Rational(2);
+  model.vector_flops_per_cycle = Rational(1);
+  model.sram_capacity = Bytes{1} << 60;
+  model.routing = "xy";
+  model.virtual_channels = 2;
+  model.packet_bytes = packet_bytes;
+  model.link_bytes_per_cycle = model.injection_bytes_per_cycle = model.ejection_bytes_per_cycle = Rational(64);
+  model.router_cycles = 2;
+  model.link_cycles = 4;
+  model.credit_cycles = 4;
+  model.vc_buffer_bytes = models::default_vc_buffer(packet_bytes, model.link_bytes_per_cycle, 2, 4, 4);
+  return model;
+}
+
+sim::Measurements simulate(const topology::Mesh& mesh, const models::HardwareModel& model, const workloads::Trace& trace) {
+  const auto routing = topology::make_routing("xy", mesh);
+  sim::SimulationOptions options;
+  options.record_steps = false;
+  sim::Simulation simulation(mesh, *routing, model, trace, options);
+  return simulation.run();
+}
+
+void report(benchmark::State& state, const ChildResult& result) {
+  state.SetIterationTime(result.cpu_seconds);
+  state.counters["packet_hops"] = static_cast<double>(result.packet_hops);
+  state.counters["hops_per_s"] = static_cast<double>(result.packet_hops) / result.cpu_seconds;
+  state.counters["events"] = static_cast<double>(result.events);
+  state.counters["messages"] = static_cast<double>(result.messages);
+  state.counters["cycles"] = static_cast<double>(result.cycles);
+  state.counters["peak_MiB"] = static_cast<double>(result.peak_rss_bytes) / (1 << 20);
+}
+
+/// Every tile sends messages of 16 packets to uniformly random tiles, at `percent` of the load at which the bisection
+/// saturates under XY (4/k flits per tile and cycle for k columns).
+void uniform(benchmark::State& state) {
+  const int rows = static_cast<int>(state.range(0));
+  const int cols = static_cast<int>(state.range(1));
+  const auto percent = static_cast<double>(state.range(2));
+  for (auto _ : state) {
+    report(state, run_in_child([&] {
+             const topology::Mesh mesh({{rows, cols}, {}, {}});
+             const models::HardwareModel model = hardware(512);
+             RandomStream random(1, "uniform");
+             const Bytes bytes = 16 * 512;
+             const double saturation = 4.0 / cols;  // link widths per tile
+             const double interval = static_cast<double>(bytes) / 64.0 / (saturation * percent / 100.0);
+             const std::uint64_t per_tile = 4'000'000 / (mesh.tile_count() * 16ULL * static_cast<unsigned>(cols) / 3);
+             std::vector<workloads::Flow> flows;
+             for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
+               double time = random.unit() * interval;
+               for (std::uint64_t i = 0; i < per_tile; ++i) {
+                 flows.push_back({tile, static_cast<TileId>(random.below(mesh.tile_count())), bytes, static_cast<Cycle>(time)});
+                 time += 2 * interval * random.unit();
+               }
+             }
+             return simulate(mesh, model, workloads::flow_trace(flows));
+           }));
+  }
+}
+BENCHMARK(uniform)
+    ->Args({16, 16, 30})->Args({16, 16, 60})->Args({32, 64, 30})->Args({32, 64, 60})
+    ->ArgNames({"rows", "cols", "load"})->Unit(benchmark::kSecond)->UseManualTime()->Iterations(1);
+
+/// All-reduce of 64 MiB over 64x64 tiles in 4 chunks, rows then columns.
+void all_reduce_64x64(benchmark::State& state) {
+  for (auto _ : state) {
+    report(state, run_in_child([] {
+             const topology::Shape shape{64, 64};
+             const topology::Mesh mesh({shape, {}, {}});
+             workloads::Trace trace;
+             trace.statics.emplace_back();
+             const auto size = shape.size();
+             for (int rank = 0; rank < size; ++rank) {
+               workloads::Group group{workloads::Axis::dp, size, rank, shape, topology::row_major(shape), 0};
+               workloads::StepBuilder builder(trace, "all_reduce");
+               const Bytes bytes = 64ULL << 20;
+               workloads::all_reduce(builder, group, workloads::Collective::rows_cols,
+                                     {bytes, bytes / 4, builder.tensor("gradients")}, {}, 4);
+               workloads::Program program;
+               program.steps.emplace_back();
+               program.steps.back().step_template = builder.finish();
+               workloads::TileBinding binding;
+               binding.tile = static_cast<TileId>(rank);
+               binding.program = static_cast<std::uint32_t>(trace.programs.size());
+               binding.first_peer = static_cast<std::uint32_t>(trace.peers.size());
+               binding.peer_count = static_cast<std::uint32_t>(size);
+               for (int i = 0; i < size; ++i) trace.peers.push_back(static_cast<TileId>((rank + i) % size));
+               trace.programs.push_back(std::move(program));
+               trace.tiles.push_back(binding);
+             }
+             return simulate(mesh, hardware(64 << 10), trace);
+           }));
+  }
+}
+BENCHMARK(all_reduce_64x64)->Unit(benchmark::kSecond)->UseManualTime()->Iterations(1);
+
+/// 1024 tiles x 50 messages, sizes log-uniform in 1 KiB .. 1 MiB, one packet each, 1 to 100 us apart, on a 32x32 mesh.
+void random_messages_1024(benchmark::State& state) {
+  for (auto _ : state) {
+    report(state, run_in_child([] {
+             const topology::Mesh mesh({{32, 32}, {}, {}});
+             RandomStream random(1, "random_messages");
+             std::vector<workloads::Flow> flows;
+             for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
+               Cycle time = 0;
+               for (int i = 0; i < 50; ++i) {
+                 time += 1'000 + random.below(99'000);
+                 const auto bytes = static_cast<Bytes>(1024.0 * std::exp2(10.0 * random.unit()));
+                 flows.push_back({tile, static_cast<TileId>(random.below(mesh.tile_count())), bytes, time});
+               }
+             }
+             return simulate(mesh, hardware(1 << 20), workloads::flow_trace(flows));
+           }));
+  }
+}
+BENCHMARK(random_messages_1024)->Unit(benchmark::kSecond)->UseManualTime()->Iterations(1);
+
+}  // namespace
+}  // namespace wafersim::bench
+
+int sc_main(int argc, char* argv[]) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

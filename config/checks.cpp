@@ -1,0 +1,185 @@
+#include "config/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <initializer_list>
+
+namespace wafersim::config {
+namespace {
+
+class Checker {
+ public:
+  Checker(const ConfigNode& tree, const Scenario& scenario, Problems& problems)
+      : tree_(tree), scenario_(scenario), problems_(problems) {}
+
+  void check_all() {
+    check_mesh();
+    check_matrix();
+    check_network();
+    check_heads();
+    check_positions();
+    check_vocab();
+    check_plan();
+    check_placement();
+  }
+
+ private:
+  bool given(const char* path) const { return tree_.find_path(path) != nullptr; }
+
+  /// None of these keys has been reported, so that their values may be compared.
+  bool sound(std::initializer_list<const char*> paths) const {
+    return std::none_of(paths.begin(), paths.end(),
+                        [&](const char* path) { return problems_.concerns(path); });
+  }
+
+  /// Reports at the value of `path`.
+  void fail(const std::string& path, const std::string& message) {
+    problems_.add(tree_.locate(path), path, message);
+  }
+
+  void fail_item(const std::string& path, std::size_t index, const std::string& message) {
+    const ConfigNode* list = tree_.find_path(path);
+    problems_.add(list->children[index].where, fmt::format("{}[{}]", path, index), message);
+  }
+
+  bool in_mesh(const topology::Coord& tile) const {
+    const topology::Shape& shape = scenario_.wafer.mesh.shape;
+    return tile.x < shape.cols && tile.y < shape.rows;
+  }
+
+  void check_mesh() {
+    if (!given("wafer.mesh") || !sound({"wafer.mesh"})) return;
+    const models::WaferSpec& wafer = scenario_.wafer;
+    const topology::Shape& shape = wafer.mesh.shape;
+    const std::string mesh = fmt::format("{}x{}", shape.rows, shape.cols);
+    if (sound({"wafer.dead_tiles"})) {
+      for (std::size_t i = 0; i < wafer.mesh.dead_tiles.size(); ++i) {
+        const topology::Coord& tile = wafer.mesh.dead_tiles[i];
+        if (in_mesh(tile)) continue;
+        fail_item("wafer.dead_tiles", i,
+                  fmt::format("tile_{}_{} is outside the mesh {}", tile.x, tile.y, mesh));
+      }
+    }
+    if (sound({"wafer.dead_links"})) {
+      for (std::size_t i = 0; i < wafer.mesh.dead_links.size(); ++i) {
+        const auto& [a, b] = wafer.mesh.dead_links[i];
+        const bool neighbours = std::abs(a.x - b.x) + std::abs(a.y - b.y) == 1;
+        if (in_mesh(a) && in_mesh(b) && neighbours) continue;
+        fail_item("wafer.dead_links", i, fmt::format("does not join two neighbours of the mesh {}", mesh));
+      }
+    }
+    if (wafer.dram && sound({"wafer.dram"})) {
+      const topology::Shape& die = wafer.dram->die;
+      if (shape.rows % die.rows != 0 || shape.cols % die.cols != 0) {
+        fail("wafer.dram.die",
+             fmt::format("the mesh {} is not made of whole dies of {}x{}", mesh, die.rows, die.cols));
+      }
+    }
+  }
+
+  void check_matrix() {
+    if (!given("wafer.compute.matrix.peak") || !given("wafer.compute.matrix.arrays")) return;
+    fail("wafer.compute.matrix.arrays", "wafer.compute.matrix.peak is given too; give one of the two");
+  }
+
+  void check_network() {
+    if (!scenario_.router.vc_buffer || !sound({"router.vc_buffer", "network.packet_bytes"})) return;
+    if (scenario_.router.vc_buffer->bytes >= scenario_.network.packet_bytes.bytes) return;
+    fail("router.vc_buffer",
+         fmt::format("'{}' is smaller than a packet (network.packet_bytes is {})",
+                     to_string(*scenario_.router.vc_buffer), to_string(scenario_.network.packet_bytes)));
+  }
+
+  void check_heads() {
+    const models::TransformerSpec& model = scenario_.model;
+    if (model.heads < 1 || !sound({"model.heads"})) return;
+    if (given("model.kv_heads") && sound({"model.kv_heads"}) && model.heads % model.kv_heads != 0) {
+      fail("model.kv_heads", fmt::format("{} does not divide model.heads {}", model.kv_heads, model.heads));
+    }
+    const bool derived = !given("model.head_dim") && model.hidden > 0 && sound({"model.hidden"});
+    if (derived && model.hidden % model.heads != 0) {
+      fail("model.heads",
+           fmt::format("{} does not divide model.hidden {}; give model.head_dim where that is meant",
+                       model.heads, model.hidden));
+    }
+  }
+
+  void check_positions() {
+    const models::TransformerSpec& model = scenario_.model;
+    if (model.positions != models::Positions::learned || !model.embedding || problems_.is_incomplete("model"))
+      return;
+    if (!sound({"model.positions", "model.embedding", "model.context", "model.sequence"})) return;
+    if (!given("model.context")) {
+      if (given("model")) fail("model.context", "missing; learned positions need it");
+    } else if (model.sequence > model.context) {
+      fail("model.sequence", fmt::format("{} is longer than the {} learned positions of model.context",
+                                         model.sequence, model.context));
+    }
+  }
+
+  void check_vocab() {
+    const models::TransformerSpec& model = scenario_.model;
+    if (model.vocab > 0 || !given("model") || problems_.is_incomplete("model")) return;
+    if (!(model.embedding || model.head) || !sound({"model.vocab", "model.embedding", "model.head"})) return;
+    if (given("model.vocab")) {
+      fail("model.vocab", "0 is only valid with model.embedding: false and model.head: false");
+    } else {
+      fail("model.vocab", "missing; the embedding and the head need it");
+    }
+  }
+
+  void check_plan() {
+    check_sequence_parallel();
+    if (!sound({"plan.mapping.order"})) return;
+    std::vector<workloads::Axis> axes = scenario_.plan.order;
+    std::sort(axes.begin(), axes.end());
+    if (axes != std::vector{workloads::Axis::tp, workloads::Axis::dp, workloads::Axis::pp}) {
+      fail("plan.mapping.order", "must list each of tp, pp, dp once");
+    }
+  }
+
+  void check_sequence_parallel() {
+    const ConfigNode* degree = tree_.find_path("plan.sp.degree");
+    if (degree == nullptr || !sound({"plan.sp", "plan.tp"})) return;
+    const std::int64_t value = std::stoll(degree->text);
+    const bool megatron = scenario_.plan.sp == workloads::SequenceParallel::megatron;
+    if (value == 1 || (megatron && value == scenario_.plan.tp)) return;
+    const std::string rule = megatron
+                                 ? fmt::format("with megatron it is plan.tp ({}) or 1", scenario_.plan.tp)
+                                 : "without a kind of sequence parallelism it is 1";
+    fail("plan.sp.degree", fmt::format("'{}' does not fit; {}", value, rule));
+  }
+
+  void check_placement() {
+    if (scenario_.wafer.dram || !sound({"placement", "wafer"}) || problems_.is_incomplete("wafer")) return;
+    const ConfigNode* section = tree_.find("placement");
+    if (section == nullptr) return;
+    for (const ConfigNode& member : section->children) {
+      if (member.text == "dram")
+        fail("placement." + member.key, "the wafer has no DRAM (wafer.dram is none)");
+    }
+  }
+
+  const ConfigNode& tree_;
+  const Scenario& scenario_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+void complete(const ConfigNode& tree, Scenario& scenario) {
+  models::TransformerSpec& model = scenario.model;
+  const auto absent = [&](const char* path) { return tree.find_path(path) == nullptr; };
+  if (absent("model.name")) model.name = "model";
+  if (absent("model.kv_heads")) model.kv_heads = model.heads;
+  if (absent("model.head_dim") && model.heads > 0) model.head_dim = model.hidden / model.heads;
+  if (absent("model.context")) model.context = model.sequence;
+}
+
+void check_scenario(const ConfigNode& tree, const Scenario& scenario, Problems& problems) {
+  Checker(tree, scenario, problems).check_all();
+}
+
+}  // namespace wafersim::config

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "config/fields_hardware.h"
+#include "config/fields_model.h"
+#include "config/fields_plan.h"
+#include "config/scenario.h"
+
+namespace wafersim::config {
+
+template <class Visitor>
+void fields(Visitor& visit, Scenario& scenario) {
+  visit(Key{.name = "name", .doc = "Name of the scenario in reports.", .default_text = "the file's name"},
+        scenario.name);
+  visit(Key{.name = "seed", .doc = "Seed of every random choice.", .min = 0}, scenario.seed);
+  visit(
+      Key{.name = "wafer", .doc = "The machine: its mesh of tiles and what each tile has.", .required = true},
+      scenario.wafer);
+  visit(Key{.name = "router", .doc = "The routers of the mesh."}, scenario.router);
+  visit(Key{.name = "network", .doc = "How the network is simulated."}, scenario.network);
+  visit(Key{.name = "model", .doc = "The transformer that is trained.", .required = true}, scenario.model);
+  visit(Key{.name = "training", .doc = "How it is trained."}, scenario.training);
+  visit(Key{.name = "plan", .doc = "How training is split over tiles."}, scenario.plan);
+  visit(Key{.name = "placement",
+            .doc = "Which memory each class of data lives in, where a tile has SRAM and DRAM."},
+        scenario.placement);
+}
+
+}  // namespace wafersim::config

@@ -1,0 +1,150 @@
+#pragma once
+
+#include "config/key.h"
+#include "models/hardware.h"
+#include "topology/routing.h"
+
+/// `fields(visit, spec)` names every key of a spec in the order of the file: visit(key, member). Visitors
+/// read, write and document; they live in this namespace, where argument-dependent lookup finds these
+/// functions. Besides calls, a visitor has
+///   alternative(key, member, chosen)  one of several ways to say the same; only the chosen one is written
+///   fixed(key, word)                  a key of which only one value is available in this version
+///   source(key)                       names where values come from; resolved before the fields are read
+namespace wafersim::config {
+
+template <class Visitor>
+void fields(Visitor& visit, models::MatrixSpec& spec) {
+  visit(Key{.name = "shape", .doc = "Multiply-accumulate units of one systolic array."}, spec.shape);
+  visit.alternative(
+      Key{.name = "peak",
+          .doc = "Peak rate of the matrix engine; the number of arrays follows and may be fractional.",
+          .positive = true,
+          .default_text = "from `arrays`"},
+      spec.peak, spec.peak.has_value());
+  visit.alternative(Key{.name = "arrays", .doc = "Number of systolic arrays; instead of `peak`.", .min = 1},
+                    spec.arrays, !spec.peak.has_value());
+  visit(Key{.name = "dataflow", .doc = "Which operand of a GEMM stays in the array."}, spec.dataflow);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::VectorSpec& spec) {
+  visit(Key{.name = "peak", .doc = "Peak rate of the vector engine.", .positive = true}, spec.peak);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::CoreSpec& spec) {
+  visit(Key{.name = "matrix", .doc = "The matrix engine."}, spec.matrix);
+  visit(Key{.name = "vector",
+            .doc = "The vector engine: element-wise work, norms, softmax, optimizer, reductions."},
+        spec.vector);
+  visit(Key{.name = "launch_overhead", .doc = "Added to every operation."}, spec.launch_overhead);
+  visit(Key{.name = "table",
+            .doc = "CSV of measured kernels that replaces the systolic formula for the shapes it lists.",
+            .absent = "none",
+            .is_path = true},
+        spec.table);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::SramSpec& spec) {
+  visit(Key{.name = "capacity", .doc = "SRAM of a tile.", .positive = true}, spec.capacity);
+  visit(Key{.name = "bandwidth", .doc = "SRAM bandwidth of a tile.", .positive = true, .absent = "unlimited"},
+        spec.bandwidth);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::DramSpec& spec) {
+  visit(Key{.name = "capacity", .doc = "DRAM of one die.", .required = true, .positive = true},
+        spec.capacity);
+  visit(Key{.name = "bandwidth", .doc = "DRAM bandwidth of one die.", .required = true, .positive = true},
+        spec.bandwidth);
+  visit(Key{.name = "die", .doc = "Tiles that share one die's DRAM."}, spec.die);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::LinkSpec& spec) {
+  visit(Key{.name = "bandwidth", .doc = "Of each link in each direction.", .positive = true}, spec.bandwidth);
+  visit(Key{.name = "latency",
+            .doc = "From a router's grant to the next router; at least one cycle.",
+            .positive = true},
+        spec.latency);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::NicSpec& spec) {
+  visit(Key{.name = "ports",
+            .doc = "One injection and ejection port for each mesh direction, or a single one of each."},
+        spec.ports);
+  visit(Key{.name = "injection_bandwidth",
+            .doc = "Per port; auto is the link's.",
+            .positive = true,
+            .absent = "auto"},
+        spec.injection_bandwidth);
+  visit(Key{.name = "ejection_bandwidth",
+            .doc = "Per port; auto is the link's.",
+            .positive = true,
+            .absent = "auto"},
+        spec.ejection_bandwidth);
+  visit(Key{.name = "injection_latency", .doc = "From the network interface to its router."},
+        spec.injection_latency);
+  visit(Key{.name = "ejection_latency", .doc = "From the router to the network interface."},
+        spec.ejection_latency);
+  visit(Key{.name = "message_overhead", .doc = "Added for each message at each end."}, spec.message_overhead);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::WaferSpec& spec) {
+  visit.source(
+      Key{.name = "preset", .doc = "A file of `scenarios/hardware/`, by name or path; keys beside it win."});
+  visit(Key{.name = "mesh", .doc = "Tiles of the wafer.", .required = true}, spec.mesh.shape);
+  visit(
+      Key{.name = "clock", .doc = "Clock of the whole wafer; a cycle is the unit of time.", .positive = true},
+      spec.clock);
+  visit(Key{.name = "compute", .doc = "The core of a tile."}, spec.core);
+  visit(Key{.name = "sram", .doc = "The SRAM of a tile."}, spec.sram);
+  visit(Key{.name = "dram", .doc = "The DRAM of a die of one or more tiles.", .absent = "none"}, spec.dram);
+  visit(Key{.name = "link", .doc = "The links between neighbouring tiles."}, spec.link);
+  visit(Key{.name = "nic", .doc = "The network interface of a tile."}, spec.nic);
+  visit(Key{.name = "dead_tiles", .doc = "Tiles without core, router and links."}, spec.mesh.dead_tiles);
+  visit(Key{.name = "dead_links", .doc = "Links between neighbours that are dead in both directions."},
+        spec.mesh.dead_links);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::RouterSpec& spec) {
+  visit(
+      Key{.name = "routing",
+          .doc = "How packets find their way: dimension order, or shortest live paths round faults (table).",
+          .words = topology::routing_names(),
+          .planned = {"o1turn", "west_first", "odd_even", "balanced"}},
+      spec.routing);
+  visit(Key{.name = "virtual_channels", .doc = "Virtual channels of each input.", .min = 1, .max = 12},
+        spec.virtual_channels);
+  visit(Key{.name = "pipeline", .doc = "From a packet head's arrival to its first bid for an output."},
+        spec.pipeline);
+  visit(Key{.name = "credit_latency",
+            .doc = "Until a freed buffer is known upstream, at least one cycle; auto is the link's latency.",
+            .positive = true,
+            .absent = "auto"},
+        spec.credit_latency);
+  visit(Key{.name = "vc_buffer",
+            .doc = "Buffer of each virtual channel, at least one packet; auto is the smallest that keeps a "
+                   "link busy.",
+            .positive = true,
+            .absent = "auto"},
+        spec.vc_buffer);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, models::NetworkSpec& spec) {
+  visit(Key{.name = "fidelity",
+            .doc = "Packets contend hop by hop, or (ideal) messages arrive in the cycle they are sent.",
+            .planned = {"flit", "analytic"}},
+        spec.fidelity);
+  visit(Key{.name = "packet_bytes",
+            .doc = "Messages are cut into packets of at most this size.",
+            .positive = true},
+        spec.packet_bytes);
+}
+
+}  // namespace wafersim::config

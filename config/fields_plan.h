@@ -1,0 +1,160 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "config/key.h"
+#include "config/words.h"
+#include "workloads/plan.h"
+
+namespace wafersim::config {
+
+/// `sp: {kind, degree, group}`. Megatron's sequence parallelism reuses the tensor-parallel group, so degree
+/// and group say nothing new and are only checked.
+struct SequenceParallelKeys {
+  workloads::SequenceParallel kind = workloads::SequenceParallel::none;
+  std::int64_t degree = 1;
+};
+
+struct MappingKeys {
+  workloads::AxisMapping tp;
+  workloads::AxisMapping pp;
+  workloads::AxisMapping dp;
+  std::vector<workloads::Axis> order;
+};
+
+struct OverlapKeys {};
+
+template <class Visitor>
+void fields(Visitor& visit, workloads::TrainingSpec& spec) {
+  visit(Key{.name = "global_batch", .doc = "Sequences of an iteration.", .min = 1}, spec.global_batch);
+  visit(Key{.name = "microbatch", .doc = "Sequences that pass through the model at once.", .min = 1},
+        spec.microbatch);
+  visit(Key{.name = "precision", .doc = "Of weights and activations.", .planned = {"fp8"}}, spec.precision);
+  visit(Key{.name = "optimizer", .doc = "none: forward and backward passes only."}, spec.optimizer);
+  visit(Key{.name = "recompute", .doc = "Activations that are computed again in the backward pass."},
+        spec.recompute);
+  visit(Key{.name = "clip_grad", .doc = "All-reduce of the gradient norm before the optimizer."},
+        spec.clip_grad);
+  visit(Key{.name = "iterations", .doc = "Iterations to simulate.", .min = 1}, spec.iterations);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, SequenceParallelKeys& spec) {
+  visit(Key{.name = "kind", .doc = "Whether the sequence is split.", .planned = {"ring", "ulysses"}},
+        spec.kind);
+  visit(Key{.name = "degree",
+            .doc = "1, or the degree of `plan.tp` with megatron, which reuses its group.",
+            .min = 1},
+        spec.degree);
+  visit.fixed(Key{.name = "group", .doc = "The group that splits the sequence.", .planned = {"own", "tatp"}},
+              "tp");
+}
+
+template <class Visitor>
+void fields(Visitor& visit, MappingKeys& spec) {
+  const std::string doc = " Without a shape, block and snake are as square as fits, wider than tall.";
+  visit(Key{.name = "tp", .doc = "How tensor-parallel groups lie on the mesh." + doc}, spec.tp);
+  visit(Key{.name = "pp", .doc = "How the stages of a pipeline lie on the mesh." + doc}, spec.pp);
+  visit(Key{.name = "dp", .doc = "How replicas lie on the mesh." + doc}, spec.dp);
+  visit(Key{.name = "order", .doc = "Nesting of the axes from the inside out; each axis once."}, spec.order);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, OverlapKeys&) {
+  visit.fixed(Key{.name = "near", .doc = "Chunks per neighbour transfer that interleave with computation."},
+              "1");
+  visit.fixed(Key{.name = "far", .doc = "Steps by which long transfers are issued ahead."}, "1");
+}
+
+/// Axes without an entry are automatic, so only the others are stored.
+inline MappingKeys mapping_keys(const workloads::PlanSpec& spec) {
+  const auto of = [&](workloads::Axis axis) {
+    const auto found = spec.mapping.find(axis);
+    return found == spec.mapping.end() ? workloads::AxisMapping{} : found->second;
+  };
+  return {of(workloads::Axis::tp), of(workloads::Axis::pp), of(workloads::Axis::dp), spec.order};
+}
+
+inline void store_mapping(const MappingKeys& keys, workloads::PlanSpec& spec) {
+  spec.mapping.clear();
+  const auto store = [&](workloads::Axis axis, const workloads::AxisMapping& mapping) {
+    if (mapping != workloads::AxisMapping{}) spec.mapping[axis] = mapping;
+  };
+  store(workloads::Axis::tp, keys.tp);
+  store(workloads::Axis::pp, keys.pp);
+  store(workloads::Axis::dp, keys.dp);
+  spec.order = keys.order;
+}
+
+template <class Visitor>
+void fields(Visitor& visit, workloads::PlanSpec& spec) {
+  SequenceParallelKeys sp{spec.sp};
+  PipelineTransfer transfer = spec.pp_transfer_full ? PipelineTransfer::full : PipelineTransfer::slice;
+  MappingKeys mapping = mapping_keys(spec);
+  OverlapKeys overlap;
+  visit(Key{.name = "dp", .doc = "Data parallelism: replicas of the model.", .min = 1}, spec.dp);
+  visit(Key{.name = "tp", .doc = "Tensor parallelism: tiles that share each layer.", .min = 1}, spec.tp);
+  visit.fixed(Key{.name = "tatp", .doc = "Tensor-stream parallelism."}, "1");
+  visit(Key{.name = "sp",
+            .doc = "Sequence parallelism; `sp: megatron` is short for its kind.",
+            .shorthand = "kind"},
+        sp);
+  visit.fixed(Key{.name = "ep", .doc = "Expert parallelism."}, "1");
+  visit(Key{.name = "pp", .doc = "Pipeline parallelism: stages of consecutive layers.", .min = 1}, spec.pp);
+  visit(Key{.name = "schedule",
+            .doc = "Order of microbatches in the pipeline.",
+            .planned = {"interleaved", "zb_h1", "zb_h2"}},
+        spec.schedule);
+  visit(Key{.name = "zero",
+            .doc = "1 shards optimizer states over `dp`.",
+            .min = 0,
+            .max = 1,
+            .planned_max = 3},
+        spec.zero);
+  visit(
+      Key{.name = "pp_transfer",
+          .doc =
+              "Without sequence parallelism each rank sends its 1/tp of the boundary tensor, or all of it."},
+      transfer);
+  visit(Key{.name = "mapping", .doc = "How the axes land on the mesh."}, mapping);
+  visit(Key{.name = "collectives",
+            .doc = "Algorithm of all-reduce, reduce-scatter and all-gather.",
+            .planned = {"halving_doubling", "all_to_all"}},
+        spec.collectives);
+  visit(Key{.name = "collective_chunks",
+            .doc = "Pieces into which the vector of a collective is cut.",
+            .min = 1},
+        spec.collective_chunks);
+  visit(Key{.name = "overlap", .doc = "How communication hides behind computation."}, overlap);
+  spec.sp = sp.kind;
+  spec.pp_transfer_full = transfer == PipelineTransfer::full;
+  store_mapping(mapping, spec);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, workloads::PlacementSpec& spec) {
+  using workloads::MemoryClass;
+  struct Entry {
+    MemoryClass memory_class;
+    const char* name;
+    const char* doc;
+  };
+  constexpr std::array entries = {
+      Entry{MemoryClass::parameters, "parameters", "Weights."},
+      Entry{MemoryClass::gradients, "gradients", "Gradients of the weights."},
+      Entry{MemoryClass::optimizer, "optimizer", "Master weights and moments."},
+      Entry{MemoryClass::activations, "activations", "What the backward pass needs again."},
+      Entry{MemoryClass::stream_buffers, "stream_buffers", "Blocks that stream through a tile."},
+      Entry{MemoryClass::communication_buffers, "communication_buffers",
+            "Messages on their way in and out."}};
+  for (const Entry& entry : entries) {
+    const auto found = spec.find(entry.memory_class);
+    auto place = found == spec.end() ? workloads::MemoryPlace::automatic : found->second;
+    visit(Key{.name = entry.name, .doc = entry.doc}, place);
+    spec.erase(entry.memory_class);
+    if (place != workloads::MemoryPlace::automatic) spec[entry.memory_class] = place;
+  }
+}
+
+}  // namespace wafersim::config

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/hardware.h"
+#include "models/transformer.h"
+#include "workloads/plan.h"
+
+namespace wafersim::config {
+
+/// One scenario, resolved: presets included, overrides applied, defaults filled in.
+struct Scenario {
+  std::string name;
+  models::WaferSpec wafer;
+  models::RouterSpec router;
+  models::NetworkSpec network;
+  models::TransformerSpec model;
+  workloads::TrainingSpec training;
+  workloads::PlanSpec plan;
+  workloads::PlacementSpec placement;
+  std::uint64_t seed = 1;
+};
+
+struct LoadOptions {
+  std::vector<std::string> overrides;  ///< "wafer.link.bandwidth=2 TB/s", applied after the file
+  std::string scenario_root;  ///< directory that holds hardware/ and models/; empty = found by itself
+};
+
+/// Reads a scenario file. Throws ScenarioError with all problems of the file and its overrides, IoError when
+/// it cannot be read.
+Scenario load_scenario(const std::string& path, const LoadOptions& options = {});
+
+/// The resolved scenario as YAML that load_scenario reads back to the same value, without presets.
+std::string to_yaml(const Scenario& scenario);
+/// The same tree as JSON text.
+std::string to_json(const Scenario& scenario);
+
+}  // namespace wafersim::config

@@ -1,0 +1,179 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/hardware.h"
+#include "models/transformer.h"
+#include "workloads/plan.h"
+
+namespace wafersim::config {
+
+/// `workloads::PlanSpec::pp_transfer_full` as the words a scenario uses.
+enum class PipelineTransfer { slice, full };
+
+/// The words by which a scenario writes the values of an enumeration; one specialisation each.
+template <class Enum>
+struct Words;
+
+template <class Enum>
+concept Worded = requires {
+  Words<Enum>::list;
+};
+
+template <class Enum>
+using WordList = std::pair<const char*, Enum>;
+
+template <>
+struct Words<models::Dataflow> {
+  using E = models::Dataflow;
+  static constexpr std::array list = {WordList<E>{"weight_stationary", E::weight_stationary},
+                                      WordList<E>{"output_stationary", E::output_stationary},
+                                      WordList<E>{"input_stationary", E::input_stationary}};
+};
+
+template <>
+struct Words<models::NicPorts> {
+  using E = models::NicPorts;
+  static constexpr std::array list = {WordList<E>{"per_direction", E::per_direction},
+                                      WordList<E>{"single", E::single}};
+};
+
+template <>
+struct Words<models::Fidelity> {
+  using E = models::Fidelity;
+  static constexpr std::array list = {WordList<E>{"packet", E::packet}, WordList<E>{"ideal", E::ideal}};
+};
+
+template <>
+struct Words<models::Mlp> {
+  using E = models::Mlp;
+  static constexpr std::array list = {WordList<E>{"gelu", E::gelu}, WordList<E>{"swiglu", E::swiglu}};
+};
+
+template <>
+struct Words<models::Norm> {
+  using E = models::Norm;
+  static constexpr std::array list = {WordList<E>{"layernorm", E::layernorm},
+                                      WordList<E>{"rmsnorm", E::rmsnorm}};
+};
+
+template <>
+struct Words<models::Positions> {
+  using E = models::Positions;
+  static constexpr std::array list = {WordList<E>{"learned", E::learned}, WordList<E>{"rotary", E::rotary},
+                                      WordList<E>{"none", E::none}};
+};
+
+template <>
+struct Words<models::AttentionMask> {
+  using E = models::AttentionMask;
+  static constexpr std::array list = {WordList<E>{"causal", E::causal}, WordList<E>{"full", E::full}};
+};
+
+template <>
+struct Words<models::AttentionKernel> {
+  using E = models::AttentionKernel;
+  static constexpr std::array list = {WordList<E>{"fused", E::fused},
+                                      WordList<E>{"materialized", E::materialized}};
+};
+
+template <>
+struct Words<models::Recompute> {
+  using E = models::Recompute;
+  static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"selective", E::selective},
+                                      WordList<E>{"full", E::full}};
+};
+
+template <>
+struct Words<workloads::Precision> {
+  using E = workloads::Precision;
+  static constexpr std::array list = {WordList<E>{"fp32", E::fp32}, WordList<E>{"bf16", E::bf16},
+                                      WordList<E>{"fp16", E::fp16}};
+};
+
+template <>
+struct Words<workloads::Optimizer> {
+  using E = workloads::Optimizer;
+  static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"adam", E::adam},
+                                      WordList<E>{"sgd", E::sgd}};
+};
+
+template <>
+struct Words<workloads::PipelineSchedule> {
+  using E = workloads::PipelineSchedule;
+  static constexpr std::array list = {WordList<E>{"gpipe", E::gpipe}, WordList<E>{"1f1b", E::one_f_one_b}};
+};
+
+template <>
+struct Words<workloads::SequenceParallel> {
+  using E = workloads::SequenceParallel;
+  static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"megatron", E::megatron}};
+};
+
+template <>
+struct Words<workloads::Collective> {
+  using E = workloads::Collective;
+  static constexpr std::array list = {WordList<E>{"auto", E::automatic}, WordList<E>{"ring", E::ring},
+                                      WordList<E>{"line", E::line}, WordList<E>{"rows_cols", E::rows_cols},
+                                      WordList<E>{"tree", E::tree}};
+};
+
+template <>
+struct Words<workloads::Placement> {
+  using E = workloads::Placement;
+  static constexpr std::array list = {WordList<E>{"auto", E::automatic}, WordList<E>{"row", E::row},
+                                      WordList<E>{"col", E::col},        WordList<E>{"block", E::block},
+                                      WordList<E>{"snake", E::snake},    WordList<E>{"strided", E::strided}};
+};
+
+template <>
+struct Words<workloads::MemoryPlace> {
+  using E = workloads::MemoryPlace;
+  static constexpr std::array list = {WordList<E>{"auto", E::automatic}, WordList<E>{"sram", E::sram},
+                                      WordList<E>{"dram", E::dram}};
+};
+
+template <>
+struct Words<workloads::Axis> {
+  using E = workloads::Axis;
+  static constexpr std::array list = {WordList<E>{"tp", E::tp}, WordList<E>{"pp", E::pp},
+                                      WordList<E>{"dp", E::dp}};
+};
+
+template <>
+struct Words<PipelineTransfer> {
+  using E = PipelineTransfer;
+  static constexpr std::array list = {WordList<E>{"slice", E::slice}, WordList<E>{"full", E::full}};
+};
+
+template <Worded Enum>
+std::vector<std::string> all_words() {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : Words<Enum>::list) words.emplace_back(word);
+  return words;
+}
+
+/// The word of a value; empty for a value that a scenario cannot write.
+template <Worded Enum>
+std::string word_of(Enum wanted) {
+  for (const auto& [word, value] : Words<Enum>::list) {
+    if (value == wanted) return word;
+  }
+  return {};
+}
+
+/// The value of a word. Returns false when there is none.
+template <Worded Enum>
+bool parse_word(const std::string& text, Enum& out) {
+  for (const auto& [word, value] : Words<Enum>::list) {
+    if (text != word) continue;
+    out = value;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace wafersim::config

@@ -1,0 +1,142 @@
+#include "models/hardware.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace wafersim::models {
+namespace {
+
+void require(bool holds, const char* name, const std::string& value, const char* range) {
+  if (!holds) throw PlanError(fmt::format("{}: {} is out of range; it must be {}", name, value, range));
+}
+
+void require_at_least(std::int64_t value, std::int64_t least, const char* name) {
+  if (value < least)
+    throw PlanError(fmt::format("{}: {} is out of range; it must be at least {}", name, value, least));
+}
+
+Cycle resolve_duration(const Duration& duration, const Frequency& clock, Cycle least, const char* name) {
+  require(duration.value >= Rational(0), name, to_string(duration), "at least 0");
+  const Cycle cycles = duration.cycles(clock);
+  if (cycles < least) {
+    throw PlanError(
+        fmt::format("{}: {} is {} cycles; it must be at least {}", name, to_string(duration), cycles, least));
+  }
+  return cycles;
+}
+
+Rational resolve_bandwidth(const Bandwidth& bandwidth, const Frequency& clock, const char* name) {
+  require(bandwidth.value > Rational(0), name, to_string(bandwidth), "above 0");
+  return bandwidth.bytes_per_cycle(clock);
+}
+
+Rational resolve_compute(const ComputeRate& rate, const Frequency& clock, const char* name) {
+  require(rate.value > Rational(0), name, to_string(rate), "above 0");
+  return rate.flops_per_cycle(clock);
+}
+
+void resolve_core(const CoreSpec& core, HardwareModel& model) {
+  const MatrixSpec& matrix = core.matrix;
+  require(matrix.shape.rows >= 1 && matrix.shape.cols >= 1, "wafer.core.matrix.shape",
+          to_string(matrix.shape), "at least 1x1");
+  const Rational flops_per_array(2 * std::int64_t{matrix.shape.rows} * matrix.shape.cols);
+  if (matrix.peak) {
+    model.arrays = resolve_compute(*matrix.peak, model.clock, "wafer.core.matrix.peak") / flops_per_array;
+  } else {
+    require_at_least(matrix.arrays, 1, "wafer.core.matrix.arrays");
+    model.arrays = Rational(matrix.arrays);
+  }
+  model.array = matrix.shape;
+  model.dataflow = matrix.dataflow;
+  model.matrix_flops_per_cycle = flops_per_array * model.arrays;
+  model.vector_flops_per_cycle = resolve_compute(core.vector.peak, model.clock, "wafer.core.vector.peak");
+  model.launch_overhead =
+      resolve_duration(core.launch_overhead, model.clock, 0, "wafer.core.launch_overhead");
+  model.kernel_table = core.table;
+}
+
+void resolve_memory(const WaferSpec& wafer, HardwareModel& model) {
+  model.sram_capacity = wafer.sram.capacity.bytes;
+  if (wafer.sram.bandwidth) {
+    model.sram_bytes_per_cycle =
+        resolve_bandwidth(*wafer.sram.bandwidth, model.clock, "wafer.sram.bandwidth");
+  }
+  if (!wafer.dram) return;
+  const DramSpec& dram = *wafer.dram;
+  require(dram.die.rows >= 1 && dram.die.cols >= 1, "wafer.dram.die", to_string(dram.die), "at least 1x1");
+  model.dram_capacity = dram.capacity.bytes;
+  model.dram_bytes_per_cycle = resolve_bandwidth(dram.bandwidth, model.clock, "wafer.dram.bandwidth");
+  model.dram_die = dram.die;
+}
+
+void resolve_links(const WaferSpec& wafer, HardwareModel& model) {
+  const NicSpec& nic = wafer.nic;
+  model.link_bytes_per_cycle = resolve_bandwidth(wafer.link.bandwidth, model.clock, "wafer.link.bandwidth");
+  model.injection_bytes_per_cycle = resolve_bandwidth(nic.injection_bandwidth.value_or(wafer.link.bandwidth),
+                                                      model.clock, "wafer.nic.injection_bandwidth");
+  model.ejection_bytes_per_cycle = resolve_bandwidth(nic.ejection_bandwidth.value_or(wafer.link.bandwidth),
+                                                     model.clock, "wafer.nic.ejection_bandwidth");
+  model.nic_ports = nic.ports;
+  model.link_cycles = resolve_duration(wafer.link.latency, model.clock, 1, "wafer.link.latency");
+  model.injection_cycles =
+      resolve_duration(nic.injection_latency, model.clock, 0, "wafer.nic.injection_latency");
+  model.ejection_cycles =
+      resolve_duration(nic.ejection_latency, model.clock, 0, "wafer.nic.ejection_latency");
+  model.message_overhead =
+      resolve_duration(nic.message_overhead, model.clock, 0, "wafer.nic.message_overhead");
+}
+
+/// Reads the link fields of `model`; called after resolve_links.
+void resolve_router(const RouterSpec& router, HardwareModel& model) {
+  require_at_least(router.virtual_channels, 1, "router.virtual_channels");
+  model.routing = router.routing;
+  model.virtual_channels = router.virtual_channels;
+  model.router_cycles = resolve_duration(router.pipeline, model.clock, 0, "router.pipeline");
+  model.credit_cycles = router.credit_latency ? resolve_duration(*router.credit_latency, model.clock, 1,
+                                                                 "router.credit_latency")
+                                              : model.link_cycles;
+  if (!router.vc_buffer) {
+    // The injection link fills a VC of the first router, so its latency counts like a mesh link's.
+    model.vc_buffer_bytes =
+        default_vc_buffer(model.packet_bytes, model.link_bytes_per_cycle, model.router_cycles,
+                          std::max(model.link_cycles, model.injection_cycles), model.credit_cycles);
+    return;
+  }
+  model.vc_buffer_bytes = router.vc_buffer->bytes;
+  if (model.vc_buffer_bytes < model.packet_bytes) {
+    throw PlanError(fmt::format("router.vc_buffer: {} is smaller than one packet (network.packet_bytes: {})",
+                                to_string(*router.vc_buffer), to_string(DataSize{model.packet_bytes})));
+  }
+}
+
+}  // namespace
+
+HardwareModel resolve_hardware(const WaferSpec& wafer, const RouterSpec& router, const NetworkSpec& network) {
+  require(wafer.clock.hertz > Rational(0), "wafer.clock", to_string(wafer.clock), "above 0");
+  require(network.packet_bytes.bytes >= 1, "network.packet_bytes", to_string(network.packet_bytes),
+          "at least 1 B");
+  HardwareModel model;
+  model.clock = wafer.clock;
+  model.fidelity = network.fidelity;
+  model.packet_bytes = network.packet_bytes.bytes;
+  resolve_core(wafer.core, model);
+  resolve_memory(wafer, model);
+  resolve_links(wafer, model);
+  resolve_router(router, model);
+  return model;
+}
+
+Bytes default_vc_buffer(Bytes packet_bytes, const Rational& link_bytes_per_cycle, Cycle router, Cycle link,
+                        Cycle credit) {
+  const Rational packet_cycles = Rational(static_cast<std::int64_t>(packet_bytes)) / link_bytes_per_cycle;
+  // A fractional serialization loses up to one cycle of the loop: credits return at the ceil of a tail's
+  // time, while the next packet may be granted at the floor of the port's.
+  const Cycle loop = router + link + credit + (packet_cycles.is_integer() ? 0 : 1);
+  const Cycle others = (Rational(static_cast<std::int64_t>(loop)) / packet_cycles).ceil();
+  return packet_bytes * std::max<Cycle>(2, 1 + others);
+}
+
+}  // namespace wafersim::models

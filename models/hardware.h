@@ -1,0 +1,140 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/quantity.h"
+#include "topology/mesh.h"
+
+namespace wafersim::models {
+
+/// How a GEMM lies on the systolic array.
+enum class Dataflow { weight_stationary, output_stationary, input_stationary };
+
+/// Matrix engine: one or more systolic arrays of rows x cols multiply-accumulate units. With `peak` given, the number of
+/// arrays is peak / (2 rows cols clock), which may be fractional; otherwise it is `arrays`.
+struct MatrixSpec {
+  topology::Shape shape{128, 128};
+  std::optional<ComputeRate> peak;
+  int arrays = 1;
+  Dataflow dataflow = Dataflow::weight_stationary;
+};
+
+/// Vector engine: element-wise work, normalisations, softmax, optimizer, reductions.
+struct VectorSpec {
+  ComputeRate peak{Rational(1024), true};
+};
+
+struct CoreSpec {
+  MatrixSpec matrix;
+  VectorSpec vector;
+  Duration launch_overhead = Duration::of_cycles(0);  ///< added to every operation
+  std::string table;  ///< CSV of measured kernels, takes the place of the systolic formula for the shapes it lists
+};
+
+struct SramSpec {
+  DataSize capacity{64ULL << 20};
+  std::optional<Bandwidth> bandwidth;  ///< absent = unlimited
+};
+
+struct DramSpec {
+  DataSize capacity;        ///< of one die
+  Bandwidth bandwidth;      ///< of one die
+  topology::Shape die{1, 1};  ///< tiles that share it
+};
+
+struct LinkSpec {
+  Bandwidth bandwidth{Rational(256), true};  ///< per link and direction
+  Duration latency = Duration::of_cycles(1);  ///< L >= 1
+};
+
+/// Injection and ejection are links of their own. `per_direction`: one port for each mesh direction (a tile can drive
+/// and drain all its links at once); `single`: one injection and one ejection port, as in a classic NoC.
+enum class NicPorts { per_direction, single };
+
+struct NicSpec {
+  NicPorts ports = NicPorts::per_direction;
+  std::optional<Bandwidth> injection_bandwidth;  ///< per port; absent = the link's
+  std::optional<Bandwidth> ejection_bandwidth;   ///< per port; absent = the link's
+  Duration injection_latency = Duration::of_cycles(0);  ///< Linj >= 0
+  Duration ejection_latency = Duration::of_cycles(0);   ///< Leject >= 0
+  Duration message_overhead = Duration::of_cycles(0);   ///< per message and end
+};
+
+struct WaferSpec {
+  topology::MeshSpec mesh;
+  Frequency clock{Rational(1'000'000'000)};
+  CoreSpec core;
+  SramSpec sram;
+  std::optional<DramSpec> dram;
+  LinkSpec link;
+  NicSpec nic;
+};
+
+struct RouterSpec {
+  std::string routing = "xy";
+  int virtual_channels = 2;
+  Duration pipeline = Duration::of_cycles(1);  ///< R >= 0
+  std::optional<Duration> credit_latency;      ///< Lc >= 1; absent = the link's latency
+  std::optional<DataSize> vc_buffer;           ///< at least one packet; absent = smallest that keeps a link busy
+};
+
+enum class Fidelity { packet, ideal };
+
+struct NetworkSpec {
+  Fidelity fidelity = Fidelity::packet;
+  DataSize packet_bytes{64ULL << 10};
+};
+
+/// Everything of the machine that costs time, resolved to cycles and bytes per cycle. Made once from the specs; the
+/// simulator and the cost formulas see only this.
+struct HardwareModel {
+  Frequency clock;
+
+  // Matrix and vector engines of one tile
+  topology::Shape array;
+  Rational arrays;                   ///< systolic arrays, may be fractional
+  Dataflow dataflow = Dataflow::weight_stationary;
+  Rational matrix_flops_per_cycle;   ///< peak: 2 rows cols arrays
+  Rational vector_flops_per_cycle;
+  Cycle launch_overhead = 0;
+  std::string kernel_table;          ///< path of measured kernels, empty = none
+
+  // Memory
+  Bytes sram_capacity = 0;
+  std::optional<Rational> sram_bytes_per_cycle;  ///< absent = unlimited
+  Bytes dram_capacity = 0;           ///< of one die; 0 = no DRAM
+  Rational dram_bytes_per_cycle;     ///< of one die
+  topology::Shape dram_die{1, 1};
+
+  // Network
+  Fidelity fidelity = Fidelity::packet;
+  std::string routing;
+  int virtual_channels = 1;
+  Bytes packet_bytes = 0;
+  Bytes vc_buffer_bytes = 0;
+  Rational link_bytes_per_cycle;
+  Rational injection_bytes_per_cycle;
+  Rational ejection_bytes_per_cycle;
+  NicPorts nic_ports = NicPorts::per_direction;
+  Cycle router_cycles = 0;           ///< R
+  Cycle link_cycles = 1;             ///< L
+  Cycle credit_cycles = 1;           ///< Lc
+  Cycle injection_cycles = 0;        ///< Linj
+  Cycle ejection_cycles = 0;         ///< Leject
+  Cycle message_overhead = 0;
+
+  double seconds(Cycle cycles) const { return static_cast<double>(cycles) / clock.hertz.to_double(); }
+  /// DRAM bytes of one tile: its share of its die.
+  Bytes dram_capacity_per_tile() const { return dram_capacity / static_cast<Bytes>(dram_die.size()); }
+};
+
+/// Resolves specs to a model; durations become ceil(duration * clock) cycles. Throws PlanError when a value is out of its
+/// range (L < 1, Lc < 1, a VC buffer smaller than a packet, a rate of zero).
+HardwareModel resolve_hardware(const WaferSpec& wafer, const RouterSpec& router, const NetworkSpec& network);
+
+/// Default VC buffer: the smallest k >= 2 packets with (k - 1) S >= L + R + Lc, S = serialization of a full packet in
+/// exact cycles; one cycle more on the right when S is not whole (docs/model-costs.md, "Messages").
+Bytes default_vc_buffer(Bytes packet_bytes, const Rational& link_bytes_per_cycle, Cycle router, Cycle link, Cycle credit);
+
+}  // namespace wafersim::models

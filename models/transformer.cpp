@@ -1,0 +1,125 @@
+#include "models/transformer.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace wafersim::models {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+std::uint64_t count(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+std::uint64_t linear_parameters(std::int64_t inputs, std::int64_t outputs, bool bias) {
+  return count(inputs) * count(outputs) + (bias ? count(outputs) : 0);
+}
+
+std::uint64_t norm_parameters(const TransformerSpec& model) {
+  return count(model.hidden) * (model.norm == Norm::layernorm ? 2 : 1);
+}
+
+std::uint64_t attention_parameters(const TransformerSpec& model) {
+  return linear_parameters(model.hidden, model.q_width(), model.has_qkv_bias()) +
+         2 * linear_parameters(model.hidden, model.kv_width(), model.has_qkv_bias()) +
+         linear_parameters(model.q_width(), model.hidden, model.linear_bias);
+}
+
+/// Matrices of hidden x ffn that widen: gate and up in SwiGLU.
+std::uint64_t widening_matrices(Mlp mlp) { return mlp == Mlp::swiglu ? 2 : 1; }
+
+std::uint64_t mlp_parameters(const TransformerSpec& model) {
+  return widening_matrices(model.mlp) * linear_parameters(model.hidden, model.ffn, model.linear_bias) +
+         linear_parameters(model.ffn, model.hidden, model.linear_bias);
+}
+
+std::uint64_t embedding_parameters(const TransformerSpec& model) {
+  if (!model.embedding) return 0;
+  const std::int64_t positions = model.positions == Positions::learned ? model.context : 0;
+  return count(model.vocab + positions) * count(model.hidden);
+}
+
+/// Multiply-accumulates of one token in the weight matrices of one layer.
+Wide projection_macs(const TransformerSpec& model) {
+  const Wide hidden = count(model.hidden);
+  const Wide attention = hidden * (2 * count(model.q_width()) + 2 * count(model.kv_width()));
+  const Wide mlp = hidden * count(model.ffn) * (widening_matrices(model.mlp) + 1);
+  return attention + mlp;
+}
+
+/// Multiply-accumulates of one token against the s keys (Q K^T) and the s values (A V) of its sequence.
+Wide score_macs(const TransformerSpec& model) {
+  return Wide{2} * count(model.q_width()) * count(model.sequence);
+}
+
+void require_megatron_scope(const TransformerSpec& model, const ActivationScope& scope) {
+  if (!megatron_activations_apply(model)) {
+    throw PlanError(
+        fmt::format("model '{}': the activation formulas hold for multi-head attention with materialized "
+                    "scores and a GELU MLP of width 4 x hidden only",
+                    model.name));
+  }
+  if (scope.tp < 1) throw PlanError(fmt::format("tp: {} is out of range; it must be at least 1", scope.tp));
+}
+
+}  // namespace
+
+ParameterCount count_parameters(const TransformerSpec& model) {
+  ParameterCount parameters;
+  parameters.attention_per_layer = attention_parameters(model);
+  parameters.mlp_per_layer = mlp_parameters(model);
+  parameters.norms_per_layer = 2 * norm_parameters(model);
+  parameters.embedding = embedding_parameters(model);
+  if (!model.head) return parameters;
+  parameters.final_norm = model.final_norm ? norm_parameters(model) : 0;
+  const bool reuses_embedding = model.tied_embeddings && model.embedding;
+  parameters.head = reuses_embedding ? 0 : linear_parameters(model.hidden, model.vocab, false);
+  return parameters;
+}
+
+std::uint64_t model_flops(const TransformerSpec& model, std::uint64_t sequences) {
+  const Wide layers = count(model.layers) * (projection_macs(model) + score_macs(model));
+  const Wide head = model.head ? Wide{count(model.hidden)} * count(model.vocab) : 0;
+  constexpr Wide passes = 3;  // forward, and the gradients of inputs and of weights in the backward pass
+  constexpr Wide flops_per_mac = 2;
+  const Wide flops = passes * flops_per_mac * (layers + head) * count(model.sequence) * sequences;
+  if (flops > std::numeric_limits<std::uint64_t>::max()) {
+    throw PlanError(fmt::format("model '{}': the FLOPs of {} sequences of {} tokens do not fit 64 bits",
+                                model.name, sequences, model.sequence));
+  }
+  return static_cast<std::uint64_t>(flops);
+}
+
+bool megatron_activations_apply(const TransformerSpec& model) {
+  return model.kv_heads == model.heads && model.q_width() == model.hidden && model.mlp == Mlp::gelu &&
+         model.ffn == 4 * model.hidden && model.attention_kernel == AttentionKernel::materialized;
+}
+
+double megatron_activation_bytes_per_layer(const TransformerSpec& model, const ActivationScope& scope) {
+  require_megatron_scope(model, scope);
+  const std::uint64_t tp = count(scope.tp);
+  const std::uint64_t hidden = count(model.hidden);
+  const std::uint64_t tokens = scope.microbatch * count(model.sequence);
+  if (scope.recompute == Recompute::full) return static_cast<double>(2 * tokens * hidden);
+  // 10 bytes of a hidden element lie outside the tensor-parallel regions, 24 inside; SP splits both.
+  const std::uint64_t elements = hidden * (scope.sequence_parallel ? 34 : 10 * tp + 24);
+  const std::uint64_t scores =
+      scope.recompute == Recompute::none ? 5 * count(model.heads) * count(model.sequence) : 0;
+  return static_cast<double>(tokens * (elements + scores)) / static_cast<double>(tp);
+}
+
+double megatron_activation_bytes_first_stage(const TransformerSpec& model, const ActivationScope& scope,
+                                             int pp, int interleave) {
+  if (pp < 1 || interleave < 1) {
+    throw PlanError(fmt::format("pp: {} stages with {} chunks are out of range; both must be at least 1", pp,
+                                interleave));
+  }
+  const double layers = megatron_activation_bytes_per_layer(model, scope) * model.layers;
+  if (interleave == 1) return layers;
+  const double chunks = static_cast<double>(pp) * interleave;
+  return layers * (chunks + pp - 1) / chunks;
+}
+
+}  // namespace wafersim::models

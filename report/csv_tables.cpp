@@ -1,0 +1,152 @@
+#include "report/csv_tables.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+
+#include "report/atomic_file.h"
+
+namespace wafersim::report {
+namespace {
+
+/// One line of a table under construction; cells are separated by commas. No cell holds a comma or a quote.
+class Row {
+ public:
+  template <class Value>
+  Row& cell(const Value& value) {
+    separate();
+    fmt::format_to(std::back_inserter(text_), "{}", value);
+    return *this;
+  }
+  Row& fraction(std::uint64_t part, std::uint64_t whole) {
+    separate();
+    const double value = whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+    fmt::format_to(std::back_inserter(text_), "{:.6f}", value);
+    return *this;
+  }
+  Row& mean(double value) {
+    separate();
+    fmt::format_to(std::back_inserter(text_), "{:.3f}", value);
+    return *this;
+  }
+  /// An index that does not apply (negative) leaves its cell empty.
+  Row& index(std::int64_t value) { return value < 0 ? cell("") : cell(value); }
+
+  void end(AtomicFile& file) {
+    text_.push_back('\n');
+    file.write({text_.data(), text_.size()});
+    text_.clear();
+    first_ = true;
+  }
+
+ private:
+  void separate() {
+    if (!first_) text_.push_back(',');
+    first_ = false;
+  }
+
+  fmt::memory_buffer text_;
+  bool first_ = true;
+};
+
+std::string axis_name(std::size_t axis) { return workloads::to_string(static_cast<workloads::Axis>(axis)); }
+std::string class_name(std::size_t memory_class) {
+  return workloads::to_string(static_cast<workloads::MemoryClass>(memory_class));
+}
+
+void tiles_header(Row& row) {
+  for (const char* name : {"tile", "x", "y", "stage", "group", "compute_cycles"}) row.cell(name);
+  for (std::size_t i = 0; i < workloads::kAxes; ++i) row.cell(fmt::format("exposed_{}_cycles", axis_name(i)));
+  for (const char* name :
+       {"bubble_cycles", "memory_stall_cycles", "idle_cycles", "compute_utilization", "matrix_busy_cycles",
+        "vector_busy_cycles", "matrix_utilization", "vector_utilization", "communicating_cycles", "operations",
+        "messages_sent", "messages_received", "bytes_sent", "bytes_received", "peak_sram_bytes", "peak_dram_bytes",
+        "peak_bytes"}) {
+    row.cell(name);
+  }
+  for (std::size_t i = 0; i < workloads::kMemoryClasses; ++i) row.cell(fmt::format("peak_{}_bytes", class_name(i)));
+  row.cell("static_bytes").cell("final_bytes");
+}
+
+void tile_row(Row& row, const sim::TileMeasurement& tile, Cycle cycles, const topology::Mesh& mesh) {
+  const topology::Coord at = mesh.coord(tile.tile);
+  row.cell(mesh.name(tile.tile)).cell(at.x).cell(at.y).cell(tile.stage).cell(tile.group);
+  row.cell(tile.cycles.compute);
+  for (const Cycle exposed : tile.cycles.exposed) row.cell(exposed);
+  row.cell(tile.cycles.bubble).cell(tile.cycles.memory_stall).cell(tile.cycles.idle);
+  row.fraction(tile.cycles.compute, cycles).cell(tile.matrix_busy).cell(tile.vector_busy);
+  row.fraction(tile.matrix_busy, cycles).fraction(tile.vector_busy, cycles).cell(tile.communicating);
+  row.cell(tile.operations).cell(tile.messages_sent).cell(tile.messages_received);
+  row.cell(tile.bytes_sent).cell(tile.bytes_received);
+  row.cell(tile.peak_sram_bytes).cell(tile.peak_dram_bytes).cell(tile.peak_bytes);
+  for (const Bytes peak : tile.peak_by_class) row.cell(peak);
+  row.cell(tile.static_bytes).cell(tile.final_bytes);
+}
+
+void links_header(Row& row) {
+  for (const char* name : {"link", "x", "y", "direction", "bytes"}) row.cell(name);
+  for (std::size_t i = 0; i <= workloads::kAxes; ++i) row.cell(fmt::format("{}_bytes", axis_name(i)));
+  for (const char* name : {"packets", "busy_cycles", "utilization", "queue_cycles"}) row.cell(name);
+}
+
+void link_row(Row& row, const sim::LinkMeasurement& link, Cycle cycles, const topology::Mesh& mesh) {
+  const topology::Coord from = mesh.coord(topology::Mesh::link_source(link.link));
+  row.cell(mesh.link_name(link.link)).cell(from.x).cell(from.y);
+  row.cell(topology::to_string(topology::Mesh::link_direction(link.link))).cell(link.bytes);
+  for (const Bytes bytes : link.bytes_by_axis) row.cell(bytes);
+  row.cell(link.packets).cell(link.busy).fraction(link.busy, cycles).cell(link.queued);
+}
+
+void step_row(Row& row, const sim::StepMeasurement& step) {
+  row.cell(step.group).cell(step.stage).cell(step.index).cell(step.iteration);
+  row.cell(workloads::to_string(step.kind)).cell(workloads::to_string(step.pass));
+  row.index(step.layer).index(step.microbatch).cell(step.tiles);
+  row.cell(step.start).cell(step.end).cell(step.end - step.start);
+  row.cell(step.shortest).mean(step.mean).cell(step.longest);
+}
+
+}  // namespace
+
+void write_tiles(const std::filesystem::path& path, const sim::Measurements& measurements,
+                 const topology::Mesh& mesh) {
+  AtomicFile file(path);
+  Row row;
+  tiles_header(row);
+  row.end(file);
+  for (const sim::TileMeasurement& tile : measurements.tiles) {
+    tile_row(row, tile, measurements.cycles, mesh);
+    row.end(file);
+  }
+  file.commit();
+}
+
+void write_links(const std::filesystem::path& path, const sim::Measurements& measurements,
+                 const topology::Mesh& mesh) {
+  AtomicFile file(path);
+  Row row;
+  links_header(row);
+  row.end(file);
+  for (const sim::LinkMeasurement& link : measurements.links) {
+    link_row(row, link, measurements.cycles, mesh);
+    row.end(file);
+  }
+  file.commit();
+}
+
+void write_steps(const std::filesystem::path& path, const sim::Measurements& measurements) {
+  AtomicFile file(path);
+  Row row;
+  for (const char* name : {"group", "stage", "step", "iteration", "kind", "pass", "layer", "microbatch", "tiles",
+                           "start_cycle", "end_cycle", "span_cycles", "min_cycles", "mean_cycles", "max_cycles"}) {
+    row.cell(name);
+  }
+  row.end(file);
+  for (const sim::StepMeasurement& step : measurements.steps) {
+    step_row(row, step);
+    row.end(file);
+  }
+  file.commit();
+}
+
+}  // namespace wafersim::report

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "topology/mesh.h"
+#include "workloads/plan.h"
+
+namespace wafersim::report {
+
+/// Values that more than one JSON document writes. Private to this folder.
+
+template <class Value>
+nlohmann::ordered_json optional_value(const std::optional<Value>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+inline nlohmann::ordered_json bytes_by_class(const std::array<Bytes, workloads::kMemoryClasses>& bytes) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    json[workloads::to_string(static_cast<workloads::MemoryClass>(i))] = bytes[i];
+  }
+  return json;
+}
+
+inline nlohmann::ordered_json tile_name(TileId tile, const topology::Mesh& mesh) {
+  return tile == kNoTile ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mesh.name(tile));
+}
+
+}  // namespace wafersim::report

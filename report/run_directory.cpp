@@ -1,0 +1,77 @@
+#include "report/run_directory.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/error.h"
+#include "report/atomic_file.h"
+#include "report/csv_tables.h"
+
+namespace wafersim::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const char* action, const fs::path& path, const std::string& reason) {
+  throw IoError(fmt::format("cannot {} {}: {}", action, path.string(), reason));
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) fail("remove", path, error.message());
+}
+
+bool holds_a_run(const fs::path& directory) {
+  std::ifstream file(directory / kSummaryFile);
+  if (!file) return false;
+  const auto summary = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return summary.is_object() && summary.contains("wafersim_version");
+}
+
+bool holds_nothing(const fs::path& directory) {
+  std::error_code error;
+  const bool empty = fs::is_empty(directory, error);
+  if (error) fail("read", directory, error.message());
+  return empty;
+}
+
+void create(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) fail("create directory", directory, error.message());
+}
+
+}  // namespace
+
+void prepare_directory(const fs::path& directory, bool force) {
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (error && status.type() != fs::file_type::not_found) fail("use", directory, error.message());
+  if (!fs::exists(status)) {
+    create(directory);
+  } else if (!fs::is_directory(status)) {
+    fail("write results to", directory, "it is not a directory");
+  } else if (!force && !holds_nothing(directory) && !holds_a_run(directory)) {
+    fail("write results to", directory,
+         "it holds files that are not the results of a run; choose another directory or pass --force");
+  }
+  const AtomicFile probe(directory / kSummaryFile);  // fails here, before the simulation, when nothing can be written
+}
+
+void write_run(const fs::path& directory, const RunContext& run, bool keep_messages) {
+  create(directory);
+  remove_file(directory / kSummaryFile);
+  if (!keep_messages) remove_file(directory / kMessagesFile);
+  write_tiles(directory / kTilesFile, run.measurements, run.mesh);
+  write_links(directory / kLinksFile, run.measurements, run.mesh);
+  write_steps(directory / kStepsFile, run.measurements);
+  AtomicFile summary(directory / kSummaryFile);
+  summary.write(summary_text(run));
+  summary.commit();
+}
+
+}  // namespace wafersim::report

@@ -1,0 +1,148 @@
+#include "report/summary_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/json_blocks.h"
+
+namespace wafersim::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* schedule_name(workloads::PipelineSchedule schedule) {
+  return schedule == workloads::PipelineSchedule::gpipe ? "gpipe" : "1f1b";
+}
+
+const char* sequence_parallel_name(workloads::SequenceParallel sp) {
+  return sp == workloads::SequenceParallel::megatron ? "megatron" : "none";
+}
+
+const char* fidelity_name(models::Fidelity fidelity) {
+  return fidelity == models::Fidelity::ideal ? "ideal" : "packet";
+}
+
+Json plan_block(const RunContext& run) {
+  Json mapping = Json::object();
+  for (const workloads::Axis axis : run.plan.order) {
+    mapping[workloads::to_string(axis)] = topology::to_string(run.mapping.axis_shape(axis));
+  }
+  return {{"dp", run.plan.dp},
+          {"tp", run.plan.tp},
+          {"pp", run.plan.pp},
+          {"sp", sequence_parallel_name(run.plan.sp)},
+          {"schedule", schedule_name(run.plan.schedule)},
+          {"zero", run.plan.zero},
+          {"collectives", workloads::to_string(run.plan.collectives)},
+          {"microbatches", run.training.microbatches(run.plan.dp)},
+          {"mapping", mapping}};
+}
+
+Json iterations_block(const analysis::IterationSummary& iterations) {
+  return {{"planned", iterations.planned},
+          {"completed", iterations.completed},
+          {"mean_cycles", optional_value(iterations.mean_cycles)},
+          {"steady_state_cycles", optional_value(iterations.steady_state_cycles)},
+          {"end_cycles", iterations.ends}};
+}
+
+Json breakdown_block(const analysis::Breakdown& breakdown) {
+  Json exposed = Json::object();
+  for (std::size_t i = 0; i < breakdown.exposed.size(); ++i) {
+    exposed[workloads::to_string(static_cast<workloads::Axis>(i))] = breakdown.exposed[i];
+  }
+  return {{"compute", breakdown.compute},
+          {"exposed_communication", exposed},
+          {"bubble", breakdown.bubble},
+          {"memory_stall", breakdown.memory_stall},
+          {"idle", breakdown.idle}};
+}
+
+Json memory_block(const analysis::MemorySummary& memory, const topology::Mesh& mesh) {
+  return {{"fits", memory.fits},
+          {"capacity_bytes", memory.capacity_bytes},
+          {"peak_bytes", memory.peak_bytes},
+          {"peak_by_class", bytes_by_class(memory.peak_by_class)},
+          {"peak_tile", tile_name(memory.peak_tile, mesh)},
+          {"sram_capacity_bytes", memory.sram_capacity_bytes},
+          {"dram_capacity_bytes", memory.dram_capacity_bytes},
+          {"peak_sram_bytes", memory.peak_sram_bytes},
+          {"peak_dram_bytes", memory.peak_dram_bytes},
+          {"bound_bytes", memory.bound_bytes},
+          {"bound_fits", memory.bound_fits}};
+}
+
+Json hotspot_block(const analysis::Hotspot& hotspot) {
+  Json by_axis = Json::object();
+  for (std::size_t i = 0; i < hotspot.bytes_by_axis.size(); ++i) {
+    by_axis[workloads::to_string(static_cast<workloads::Axis>(i))] = hotspot.bytes_by_axis[i];
+  }
+  return {{"link", hotspot.name},
+          {"bytes", hotspot.bytes},
+          {"utilization", hotspot.utilization},
+          {"queue_cycles", hotspot.queue_cycles},
+          {"by_axis", by_axis}};
+}
+
+Json network_block(const analysis::NetworkSummary& network) {
+  Json hotspots = Json::array();
+  for (const analysis::Hotspot& hotspot : network.hotspots) hotspots.push_back(hotspot_block(hotspot));
+  return {{"messages", network.messages},
+          {"packets", network.packets},
+          {"packet_hops", network.packet_hops},
+          {"max_link_utilization", network.max_link_utilization},
+          {"mean_link_utilization", network.mean_link_utilization},
+          {"hotspots", hotspots}};
+}
+
+Json engine_block(const RunContext& run) {
+  const sim::EngineMeasurement& engine = run.measurements.engine;
+  return {{"fidelity", fidelity_name(run.hardware.fidelity)},
+          {"wall_seconds", engine.wall_seconds},
+          {"cpu_seconds", engine.cpu_seconds},
+          {"peak_rss_bytes", engine.peak_rss_bytes},
+          {"events", engine.events},
+          {"packet_hops_per_cpu_second", engine.packet_hops_per_cpu_second},
+          {"folded_fraction", 0.0}};
+}
+
+Json stopped_by(const sim::Measurements& measurements) {
+  return measurements.partial ? Json(measurements.stopped_by) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string summary_text(const RunContext& run) {
+  const analysis::RunSummary& summary = run.summary;
+  Json json;
+  json["schema_version"] = kSchemaVersion;
+  json["wafersim_version"] = WAFERSIM_VERSION;
+  json["name"] = run.name;
+  json["partial"] = run.measurements.partial;
+  json["stopped_by"] = stopped_by(run.measurements);
+  json["cycles"] = summary.cycles;
+  json["seconds"] = summary.seconds;
+  json["tokens_per_second"] = optional_value(summary.tokens_per_second);
+  json["mfu"] = optional_value(summary.mfu);
+  json["hfu"] = summary.hfu;
+  json["mfu_wafer"] = optional_value(summary.mfu_wafer);
+  json["compute_utilization"] = summary.compute_utilization;
+  json["tiles_used"] = summary.tiles_used;
+  json["tiles_total"] = summary.tiles_total;
+  json["model_flops_per_iteration"] = summary.model_flops_per_iteration;
+  json["matrix_flops"] = summary.matrix_flops;
+  json["iterations"] = iterations_block(summary.iterations);
+  json["breakdown"] = breakdown_block(summary.breakdown);
+  json["communication_share"] = summary.communication_share;
+  json["hidden_communication"] = optional_value(summary.hidden_communication);
+  json["memory"] = memory_block(summary.memory, run.mesh);
+  json["network"] = network_block(summary.network);
+  json["energy"] = nullptr;
+  json["plan"] = plan_block(run);
+  json["scenario"] = Json::parse(run.scenario_json);
+  json["engine"] = engine_block(run);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace wafersim::report

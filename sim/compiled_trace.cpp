@@ -1,0 +1,71 @@
+#include "sim/compiled_trace.h"
+
+#include "base/error.h"
+
+namespace wafersim::sim {
+namespace {
+
+using workloads::Op;
+using workloads::OpKind;
+
+CompiledTemplate compile(const workloads::StepTemplate& source, const workloads::Trace& trace,
+                         const models::ComputeCost& cost, const models::HardwareModel& hardware) {
+  CompiledTemplate out;
+  out.source = &source;
+  const std::size_t count = source.ops.size();
+  out.dependency_counts.resize(count);
+  out.first_successor.resize(count + 1);
+  out.compute_cycles.resize(count);
+  out.sram_cycles.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Op& op = source.ops[i];
+    require_invariant(op.first_dependency + op.dependency_count <= source.dependencies.size(),
+                      "a template's dependencies are out of range");
+    out.dependency_counts[i] = op.dependency_count;
+    if (op.dependency_count == 0) out.roots.push_back(i);
+    if (!op.detached) ++out.result_count;
+    for (std::uint32_t d = 0; d < op.dependency_count; ++d) {
+      const std::uint32_t before = source.dependencies[op.first_dependency + d];
+      require_invariant(before < i, "an operation depends on a later one");
+      ++out.first_successor[before + 1];
+    }
+    if (op.kind == OpKind::matrix) out.in_order[static_cast<std::size_t>(Engine::matrix)].push_back(i);
+    if (op.kind == OpKind::vector) out.in_order[static_cast<std::size_t>(Engine::vector)].push_back(i);
+    if (op.kind == OpKind::matrix || op.kind == OpKind::vector || op.kind == OpKind::reduce) {
+      const workloads::Work& work = trace.works.at(op.work);
+      out.compute_cycles[i] = op.kind == OpKind::matrix ? cost.gemm(work.gemm) : cost.vector(work.vector_flops);
+      if (hardware.sram_bytes_per_cycle) out.sram_cycles[i] = cycles_at_rate(work.sram_bytes, *hardware.sram_bytes_per_cycle);
+      require_invariant(work.dram_bytes == 0 || hardware.dram_capacity != 0,
+                        "an operation uses DRAM on hardware without DRAM");
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) out.first_successor[i + 1] += out.first_successor[i];
+  out.successors.resize(source.dependencies.size());
+  std::vector<std::uint32_t> fill(out.first_successor.begin(), out.first_successor.end() - 1);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Op& op = source.ops[i];
+    for (std::uint32_t d = 0; d < op.dependency_count; ++d) {
+      out.successors[fill[source.dependencies[op.first_dependency + d]]++] = i;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+CompiledTrace::CompiledTrace(const workloads::Trace& trace, const models::HardwareModel& hardware) : trace_(trace) {
+  const models::ComputeCost cost(hardware);
+  templates_.reserve(trace.templates.size());
+  for (const workloads::StepTemplate& step_template : trace.templates) {
+    templates_.push_back(compile(step_template, trace, cost, hardware));
+  }
+  std::vector<std::uint64_t> program_operations;
+  for (const workloads::Program& program : trace.programs) {
+    std::uint64_t operations = 0;
+    for (const workloads::Step& step : program.steps) operations += trace.templates.at(step.step_template).ops.size();
+    program_operations.push_back(operations);
+  }
+  for (const workloads::TileBinding& binding : trace.tiles) total_operations_ += program_operations.at(binding.program);
+}
+
+}  // namespace wafersim::sim

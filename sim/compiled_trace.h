@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "models/cost.h"
+#include "workloads/trace.h"
+
+namespace wafersim::sim {
+
+inline constexpr std::size_t kEngines = 2;
+enum class Engine : std::uint8_t { matrix = 0, vector = 1 };
+
+/// A template made ready to run: what completes what, and what each operation costs on this machine.
+struct CompiledTemplate {
+  const workloads::StepTemplate* source = nullptr;
+  std::vector<std::uint32_t> dependency_counts;      ///< by operation
+  std::vector<std::uint32_t> first_successor;        ///< by operation, one more at the end
+  std::vector<std::uint32_t> successors;
+  std::vector<std::uint32_t> roots;                  ///< operations without dependencies
+  std::array<std::vector<std::uint32_t>, kEngines> in_order;  ///< matrix and vector operations in program order
+  std::vector<Cycle> compute_cycles;                 ///< by operation; 0 for those that do not compute
+  std::vector<Cycle> sram_cycles;
+  std::uint32_t result_count = 0;                    ///< operations that are not detached
+};
+
+/// A trace made ready to run; shared by all cores.
+class CompiledTrace {
+ public:
+  /// Both must outlive this. Throws InternalError for a template whose indices are out of range.
+  CompiledTrace(const workloads::Trace& trace, const models::HardwareModel& hardware);
+
+  const workloads::Trace& trace() const { return trace_; }
+  const CompiledTemplate& step_template(std::uint32_t index) const { return templates_[index]; }
+  /// Operations of all tiles, for progress.
+  std::uint64_t total_operations() const { return total_operations_; }
+
+ private:
+  const workloads::Trace& trace_;
+  std::vector<CompiledTemplate> templates_;
+  std::uint64_t total_operations_ = 0;
+};
+
+}  // namespace wafersim::sim

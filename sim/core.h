@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "sim/interfaces.h"
+#include "sim/measurements.h"
+
+namespace wafersim::sim {
+
+/// The compute core of a tile: what runs its program. TraceCore is ours; a module of a user's own, with SC_THREADs
+/// and events as it likes, takes its place by SimulationOptions::core_factory (docs/custom-core.md).
+class Core : public sc_core::sc_module, public CoreIf {
+ public:
+  explicit Core(sc_core::sc_module_name name) : sc_module(name) { nic_side.bind(*this); }
+
+  sc_core::sc_export<CoreIf> nic_side;
+  sc_core::sc_port<NicIf> nic;
+  sc_core::sc_port<SramIf> sram;
+  sc_core::sc_port<DramIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> dram;
+
+  /// Everything that the core has to do is done. The run ends when all cores have finished and nothing is under way.
+  virtual bool finished() const = 0;
+  /// What the core is at, for reports of stalls and overflows: "layer.forward, layer 3, microbatch 2".
+  virtual std::string describe() const = 0;
+  /// Fills `cycles`, the busy cycles of the engines and `operations`. `end` is the length of the run; the cycles must sum to
+  /// it.
+  virtual void measure(Cycle end, TileMeasurement& out) = 0;
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "sim/pool.h"
+
+namespace wafersim::sim {
+
+/// A credit on its way upstream.
+struct Credit {
+  std::uint32_t next = kNil;
+  Cycle at = 0;
+  Bytes bytes = 0;
+};
+using CreditPool = Pool<Credit>;
+
+/// Room in one downstream VC buffer as its upstream end sees it. The downstream end knows at the grant when a credit will
+/// be back, so it is entered with its time at once and counts from then on: no event for each credit.
+class CreditCounter {
+ public:
+  void set_capacity(Bytes bytes) { available_ = bytes; }
+
+  bool has_room(Bytes bytes, Cycle now, CreditPool& pool) {
+    if (available_ >= bytes) return true;
+    absorb(now, pool);
+    return available_ >= bytes;
+  }
+  void take(Bytes bytes) { available_ -= bytes; }
+
+  /// A credit that arrives at `at`, not before any credit given earlier.
+  void give(Bytes bytes, Cycle at, Cycle now, CreditPool& pool) {
+    absorb(now, pool);
+    const std::uint32_t fresh = pool.take();
+    pool[fresh].at = at;
+    pool[fresh].bytes = bytes;
+    if (head_ == kNil) {
+      head_ = fresh;
+    } else {
+      pool[tail_].next = fresh;
+    }
+    tail_ = fresh;
+  }
+
+  /// When the next credit known of arrives; kNever when none is on its way.
+  Cycle next_arrival(const CreditPool& pool) const { return head_ == kNil ? kNever : pool[head_].at; }
+
+  /// Set when somebody waits for a credit of which no arrival is known yet.
+  bool waiting = false;
+
+ private:
+  void absorb(Cycle now, CreditPool& pool) {
+    while (head_ != kNil && pool[head_].at <= now) {
+      available_ += pool[head_].bytes;
+      const std::uint32_t done = head_;
+      head_ = pool[done].next;
+      pool.give_back(done);
+    }
+  }
+
+  Bytes available_ = 0;
+  std::uint32_t head_ = kNil;
+  std::uint32_t tail_ = kNil;
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,101 @@
+#include "sim/cycle_account.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace wafersim::sim {
+
+using workloads::Axis;
+
+Cycle CycleBreakdown::exposed_total() const {
+  Cycle total = 0;
+  for (const Cycle cycles : exposed) total += cycles;
+  return total;
+}
+
+void CycleAccount::arrived(const Arrival& arrival) {
+  if (!arrival_ || std::tie(arrival.source, arrival.key) < std::tie(arrival_->source, arrival_->key)) arrival_ = arrival;
+}
+
+void CycleAccount::settle(Cycle now) {
+  if (running_[0] || running_[1]) {
+    charge_running(now);
+  } else if (arrival_) {
+    charge_arrival(*arrival_, now);
+  }
+  arrival_.reset();
+}
+
+void CycleAccount::charge_running(Cycle now) {
+  Cycle compute_end = charged_;
+  for (std::size_t i = 0; i < kEngines; ++i) {
+    if (running_[i]) compute_end = std::max(compute_end, compute_end_[i]);
+  }
+  compute_end = std::min(compute_end, now);
+  cycles_.compute += compute_end - charged_;
+  cycles_.memory_stall += now - compute_end;
+  charged_ = now;
+}
+
+void CycleAccount::charge_arrival(const Arrival& arrival, Cycle now) {
+  const Cycle posted = std::clamp(arrival.posted, charged_, now);
+  charge_unposted(arrival, posted);
+  charge_wait(now, WaitCause::exposed, arrival.axis);
+}
+
+/// The sender's last wait as a cause for this tile.
+WaitInterval CycleAccount::seen_from_here(const Arrival& arrival) const {
+  WaitInterval wait = arrival.sender_wait;
+  const bool pipeline = wait.cause == WaitCause::bubble || (wait.cause == WaitCause::exposed && wait.axis == Axis::pp);
+  if (pipeline || arrival.sender_stage != stage_) wait.cause = WaitCause::bubble;
+  if (arrival.axis == Axis::pp) wait.cause = WaitCause::bubble;
+  return wait;
+}
+
+void CycleAccount::charge_unposted(const Arrival& arrival, Cycle until) {
+  if (charged_ >= until) return;
+  const bool other_stage = arrival.axis == Axis::pp || arrival.sender_stage != stage_;
+  const WaitCause otherwise = other_stage ? WaitCause::bubble : WaitCause::idle;
+  const WaitInterval wait = seen_from_here(arrival);
+  if (wait.cause != WaitCause::none && wait.to > charged_ && wait.from < until) {
+    if (wait.from > charged_) charge_wait(wait.from, otherwise, Axis::none);
+    charge_wait(std::min(wait.to, until), wait.cause, wait.axis);
+  }
+  charge_wait(until, otherwise, Axis::none);
+}
+
+void CycleAccount::charge_wait(Cycle until, WaitCause cause, Axis axis) {
+  if (until <= charged_) return;
+  const Cycle cycles = until - charged_;
+  if (cause == WaitCause::exposed && axis != Axis::none) {
+    cycles_.exposed[static_cast<std::size_t>(axis)] += cycles;
+  } else if (cause == WaitCause::bubble) {
+    cycles_.bubble += cycles;
+  } else {
+    cycles_.idle += cycles;
+  }
+  if (last_wait_.to == charged_ && last_wait_.cause == cause && last_wait_.axis == axis) {
+    last_wait_.to = until;
+  } else {
+    last_wait_ = {charged_, until, cause, axis};
+  }
+  charged_ = until;
+}
+
+void CycleAccount::engine_started(Engine engine, Cycle now, Cycle compute_end) {
+  const bool idle = !running_[0] && !running_[1];
+  // Nothing ran and no message ended the wait: what it waited for was the tile's own (a buffer, the DRAM).
+  if (idle) charge_wait(now, !started_ && pipelined_ ? WaitCause::bubble : WaitCause::idle, Axis::none);
+  started_ = true;
+  running_[static_cast<std::size_t>(engine)] = true;
+  compute_end_[static_cast<std::size_t>(engine)] = compute_end;
+}
+
+void CycleAccount::engine_stopped(Engine engine) { running_[static_cast<std::size_t>(engine)] = false; }
+
+void CycleAccount::finish(Cycle end) {
+  settle(end);
+  charge_wait(end, pipelined_ ? WaitCause::bubble : WaitCause::idle, Axis::none);
+}
+
+}  // namespace wafersim::sim

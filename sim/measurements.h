@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "topology/mesh.h"
+#include "workloads/trace.h"
+
+namespace wafersim::sim {
+
+/// What the cycles of one tile went to. They sum to the length of the run, exactly.
+struct CycleBreakdown {
+  Cycle compute = 0;
+  std::array<Cycle, workloads::kAxes> exposed{};  ///< exposed communication by axis
+  Cycle bubble = 0;
+  Cycle memory_stall = 0;
+  Cycle idle = 0;
+  Cycle exposed_total() const;
+  Cycle total() const { return compute + exposed_total() + bubble + memory_stall + idle; }
+  bool operator==(const CycleBreakdown&) const = default;
+};
+
+struct TileMeasurement {
+  TileId tile = kNoTile;
+  std::int32_t stage = 0;
+  std::int32_t group = 0;
+  CycleBreakdown cycles;
+  Cycle matrix_busy = 0;            ///< cycles in which the matrix engine had an operation
+  Cycle vector_busy = 0;
+  Cycle communicating = 0;          ///< cycles with a message in flight to or from the tile
+  std::uint64_t operations = 0;
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_received = 0;
+  Bytes bytes_sent = 0;
+  Bytes bytes_received = 0;
+  Bytes peak_sram_bytes = 0;        ///< largest total held in SRAM at the end of a cycle
+  Bytes peak_dram_bytes = 0;
+  Bytes peak_bytes = 0;             ///< largest total of both
+  std::array<Bytes, workloads::kMemoryClasses> peak_by_class{};
+  Bytes final_bytes = 0;            ///< held when the run ended; equals static_bytes
+  Bytes static_bytes = 0;
+};
+
+struct LinkMeasurement {
+  topology::LinkId link = 0;
+  Bytes bytes = 0;
+  std::array<Bytes, workloads::kAxes + 1> bytes_by_axis{};  ///< the last is Axis::none
+  std::uint64_t packets = 0;
+  Cycle busy = 0;                   ///< cycles in which the link carried a packet or was held by one
+  Cycle queued = 0;                 ///< sum over packets of (grant - first bid)
+};
+
+/// One step on one stage group, over the group's tiles.
+struct StepMeasurement {
+  std::int32_t group = 0;
+  std::int32_t stage = 0;
+  std::uint32_t index = 0;          ///< position in the program
+  workloads::StepKind kind = workloads::StepKind::custom;
+  workloads::Pass pass = workloads::Pass::none;
+  std::int32_t layer = -1;
+  std::int32_t microbatch = -1;
+  std::int32_t iteration = 0;
+  Cycle start = 0;                  ///< earliest opening
+  Cycle end = 0;                    ///< latest completion
+  Cycle shortest = 0;               ///< of the tiles' own durations
+  Cycle longest = 0;
+  double mean = 0;
+  std::uint32_t tiles = 0;
+};
+
+/// One message, for --messages.
+struct MessageRecord {
+  TileId source = kNoTile;
+  TileId destination = kNoTile;
+  std::uint64_t key = 0;
+  workloads::Axis axis = workloads::Axis::none;
+  std::uint32_t tensor = 0;
+  Bytes bytes = 0;
+  Cycle posted = 0;
+  Cycle injected = 0;               ///< first packet leaves the NIC
+  Cycle received = 0;               ///< last tail leaves the ejection port
+  Cycle queued = 0;                 ///< sum over packets and links of (grant - first bid)
+};
+
+struct EngineMeasurement {
+  double wall_seconds = 0;
+  double cpu_seconds = 0;
+  std::uint64_t peak_rss_bytes = 0;
+  std::uint64_t events = 0;
+  double packet_hops_per_cpu_second = 0;
+};
+
+struct Measurements {
+  Cycle cycles = 0;                 ///< length of the run
+  std::vector<Cycle> iteration_ends;
+  bool partial = false;             ///< stopped by a limit or a signal
+  std::string stopped_by;           ///< "max-cycles", "max-wall", "interrupt"
+  std::vector<TileMeasurement> tiles;   ///< used tiles, ascending
+  std::vector<LinkMeasurement> links;   ///< live links, ascending
+  std::vector<StepMeasurement> steps;   ///< by group, then position
+  std::uint64_t packets = 0;
+  std::uint64_t packet_hops = 0;    ///< link traversals
+  std::uint64_t messages = 0;
+  std::uint64_t matrix_flops = 0;   ///< GEMM FLOPs executed, recompute included
+  EngineMeasurement engine;
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,263 @@
+#include "sim/nic.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace wafersim::sim {
+
+namespace {
+
+/// The VC that all packets of a flow (source, destination, axis) keep.
+std::uint8_t flow_vc(TileId source, TileId destination, workloads::Axis axis, unsigned vcs) {
+  const std::uint64_t flow = (std::uint64_t{source} << 32) ^ destination ^ (std::uint64_t{static_cast<unsigned>(axis)} << 60);
+  return static_cast<std::uint8_t>(mix_bits(flow) % vcs);
+}
+
+}  // namespace
+
+Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, const std::vector<Nic*>& directory)
+    : sc_module(name),
+      network_(network),
+      directory_(directory),
+      tile_(tile),
+      vcs_(static_cast<unsigned>(network.hardware.virtual_channels)) {
+  lanes_.resize(local_ports(network.hardware.nic_ports));
+  credits_.resize(lanes_.size() * vcs_);
+  for (CreditCounter& counter : credits_) counter.set_capacity(network.hardware.vc_buffer_bytes);
+  core_side.bind(*this);
+  ejection.bind(*this);
+  injection_credits.bind(*this);
+  network.calendar.add(*this, Rank::nic);
+}
+
+void Nic::post_send(const SendRequest& request) {
+  require_invariant(request.bytes > 0, "a message without bytes was sent");
+  Nic* const receiver = directory_[request.destination];
+  if (receiver == nullptr) {
+    throw PlanError(fmt::format("{}: a message of {} B is sent to tile {}, which runs nothing", this->name(), request.bytes,
+                                request.destination));
+  }
+  const Cycle now = network_.calendar.now();
+  const std::uint32_t index = network_.messages.take();
+  Message& message = network_.messages[index];
+  message.source = tile_;
+  message.destination = request.destination;
+  message.tensor = request.tensor;
+  message.key = request.key;
+  message.send_token = request.token;
+  message.bytes = message.bytes_to_inject = message.bytes_to_eject = request.bytes;
+  message.posted = now;
+  message.sender_wait = request.sender_wait;
+  message.sender_stage = request.sender_stage;
+  message.axis = request.axis;
+  message.vc = flow_vc(tile_, request.destination, request.axis, vcs_);
+  flight_.begin(now);
+  receiver->flight_.begin(now);
+  ++messages_sent_;
+  bytes_sent_ += request.bytes;
+  const Cycle overhead = network_.hardware.message_overhead;
+  if (network_.hardware.fidelity == models::Fidelity::ideal) {
+    deliver_ideal(index);
+  } else if (overhead == 0) {
+    make_ready(index);
+  } else {
+    network_.calendar.post(*this, now + overhead, kReady, index);
+  }
+}
+
+void Nic::deliver_ideal(std::uint32_t index) {
+  Message& message = network_.messages[index];
+  const Cycle now = network_.calendar.now();
+  message.injected = now;
+  network_.calendar.post(*directory_[message.destination], now, kReceived, index);
+  core->send_done(message.send_token);
+}
+
+unsigned Nic::lane_for(TileId destination) const {
+  if (lanes_.size() == 1) return 0;
+  const topology::Hop hop = network_.routing.next(tile_, destination);
+  return hop == topology::Hop::local ? kSelfLane : static_cast<unsigned>(hop);
+}
+
+void Nic::make_ready(std::uint32_t index) {
+  const unsigned lane = lane_for(network_.messages[index].destination);
+  lanes_[lane].messages.push_back(index);
+  pending_lanes_ |= 1u << lane;
+  network_.calendar.request_evaluation(*this);
+}
+
+void Nic::evaluate() {
+  std::uint32_t pending = pending_lanes_;
+  pending_lanes_ = 0;
+  for (; pending != 0; pending &= pending - 1) serve(static_cast<unsigned>(std::countr_zero(pending)));
+}
+
+void Nic::serve(unsigned lane_index) {
+  const Cycle now = network_.calendar.now();
+  Lane& lane = lanes_[lane_index];
+  // A port faster than a packet a cycle injects several in one cycle.
+  while (!lane.messages.empty() && lane.clock.free_at() <= now) {
+    std::size_t position = 0;
+    for (; position < lane.messages.size(); ++position) {
+      const Message& message = network_.messages[lane.messages[position]];
+      const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
+      if (credits_[lane_index * vcs_ + message.vc].has_room(bytes, now, network_.credits)) break;
+    }
+    if (position == lane.messages.size()) return wait_for_credit(lane_index);
+    inject(lane_index, position);
+  }
+  if (!lane.messages.empty()) wake(lane_index, lane.clock.free_at());
+}
+
+void Nic::inject(unsigned lane_index, std::size_t position) {
+  const Cycle now = network_.calendar.now();
+  const models::HardwareModel& hardware = network_.hardware;
+  Lane& lane = lanes_[lane_index];
+  const std::uint32_t message_index = lane.messages[position];
+  Message& message = network_.messages[message_index];
+
+  const std::uint32_t index = network_.packets.take();
+  Packet& packet = network_.packets[index];
+  packet.message = message_index;
+  packet.destination = message.destination;
+  packet.vc = message.vc;
+  packet.input = static_cast<std::uint8_t>(kMeshPorts + lane_index);
+  packet.axis = message.axis;
+  packet.bytes = std::min(message.bytes_to_inject, hardware.packet_bytes);
+
+  const ExactTime tail = lane.clock.occupy(now, packet.bytes, {}, network_.injection_rate);
+  credits_[lane_index * vcs_ + packet.vc].take(packet.bytes);
+  sram->nic_access(packet.bytes);
+  ++packets_injected_;
+  if (message.injected == kNever) message.injected = now;
+  message.bytes_to_inject -= packet.bytes;
+
+  // Ready messages take turns: served ones go to the end of the line.
+  lane.messages.erase(lane.messages.begin() + static_cast<std::ptrdiff_t>(position));
+  if (message.bytes_to_inject != 0) {
+    lane.messages.push_back(message_index);
+  } else {
+    network_.calendar.post(*this, tail.ceil(), kSendDone, message_index);
+  }
+  router->receive(index, now + hardware.injection_cycles, tail.after(hardware.injection_cycles));
+}
+
+void Nic::wait_for_credit(unsigned lane_index) {
+  Cycle earliest = kNever;
+  for (const std::uint32_t message : lanes_[lane_index].messages) {
+    CreditCounter& counter = credits_[lane_index * vcs_ + network_.messages[message].vc];
+    const Cycle next = counter.next_arrival(network_.credits);
+    if (next == kNever) counter.waiting = true;
+    earliest = std::min(earliest, next);
+  }
+  if (earliest != kNever) wake(lane_index, earliest);
+}
+
+void Nic::wake(unsigned lane_index, Cycle at) {
+  Lane& lane = lanes_[lane_index];
+  if (lane.wake_at <= at) return;
+  lane.wake_at = at;
+  network_.calendar.post(*this, at, kInject, lane_index);
+}
+
+void Nic::credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) {
+  CreditCounter& counter = credits_[output * vcs_ + vc];
+  counter.give(bytes, at, network_.calendar.now(), network_.credits);
+  if (counter.waiting) {
+    counter.waiting = false;
+    wake(output, at);
+  }
+}
+
+void Nic::eject(std::uint32_t index, const ExactTime& tail_at) {
+  const Packet& packet = network_.packets[index];
+  const std::uint32_t message_index = packet.message;
+  Message& message = network_.messages[message_index];
+  sram->nic_access(packet.bytes);
+  message.bytes_to_eject -= packet.bytes;
+  message.last_tail = std::max(message.last_tail, tail_at.ceil() + network_.hardware.ejection_cycles);
+  network_.packets.give_back(index);
+  if (message.bytes_to_eject == 0) {
+    network_.calendar.post(*this, message.last_tail + network_.hardware.message_overhead, kReceived, message_index);
+  }
+}
+
+void Nic::update(unsigned kind, std::uint32_t payload) {
+  switch (kind) {
+    case kReady:
+      make_ready(payload);
+      break;
+    case kSendDone:
+      core->send_done(network_.messages[payload].send_token);
+      break;
+    case kReceived:
+      receive(payload);
+      break;
+    default: {
+      Lane& lane = lanes_[payload];
+      if (lane.wake_at != network_.calendar.now()) return;  // an earlier wake-up took its place
+      lane.wake_at = kNever;
+      pending_lanes_ |= 1u << payload;
+      network_.calendar.request_evaluation(*this);
+    }
+  }
+}
+
+void Nic::receive(std::uint32_t index) {
+  const Message& message = network_.messages[index];
+  const Cycle now = network_.calendar.now();
+  flight_.end(now);
+  directory_[message.source]->flight_.end(now);
+  ++messages_received_;
+  bytes_received_ += message.bytes;
+  if (message_sink_ != nullptr) {
+    (*message_sink_)({message.source, message.destination, message.key, message.axis, message.tensor, message.bytes,
+                      message.posted, message.injected, now, message.queued});
+  }
+  if (const auto request = mailbox_.take_receive(message.source, message.key)) {
+    const std::uint64_t token = request->token;
+    const Arrival arrival = arrival_of(message);
+    hand_over(index, *request);
+    core->received(token, arrival);
+  } else {
+    sram->allocate(workloads::MemoryClass::communication_buffers, message.bytes);
+    mailbox_.add_message(message.source, message.key, index);
+  }
+}
+
+bool Nic::post_receive(const ReceiveRequest& request) {
+  if (const auto index = mailbox_.take_message(request)) {
+    sram->free(workloads::MemoryClass::communication_buffers, network_.messages[*index].bytes);
+    hand_over(*index, request);
+    return true;
+  }
+  mailbox_.add_receive(request, network_.calendar.now());
+  return false;
+}
+
+void Nic::hand_over(std::uint32_t index, const ReceiveRequest& request) {
+  const Message& message = network_.messages[index];
+  if (message.bytes != request.bytes) {
+    throw PlanError(fmt::format("{}: a receive of {} B from tile {} met a message of {} B (key {:#x})", this->name(),
+                                request.bytes, request.source, message.bytes, request.key));
+  }
+  network_.messages.give_back(index);
+}
+
+Arrival Nic::arrival_of(const Message& message) {
+  return {message.source, message.key, message.axis, message.posted, message.sender_wait, message.sender_stage};
+}
+
+void Nic::measure(Cycle end, TileMeasurement& out) {
+  out.messages_sent = messages_sent_;
+  out.messages_received = messages_received_;
+  out.bytes_sent = bytes_sent_;
+  out.bytes_received = bytes_received_;
+  out.communicating = flight_.total(end);
+}
+
+}  // namespace wafersim::sim

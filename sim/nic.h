@@ -1,0 +1,108 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "sim/mailbox.h"
+#include "sim/measurements.h"
+#include "sim/router.h"
+
+namespace wafersim::sim {
+
+/// Counts the cycles in which a tile has a message in flight, to it or from it.
+class FlightClock {
+ public:
+  void begin(Cycle now) {
+    settle(now);
+    ++in_flight_;
+  }
+  void end(Cycle now) {
+    settle(now);
+    --in_flight_;
+  }
+  Cycle total(Cycle now) {
+    settle(now);
+    return total_;
+  }
+
+ private:
+  void settle(Cycle now) {
+    if (in_flight_ != 0) total_ += now - since_;
+    since_ = now;
+  }
+  std::uint32_t in_flight_ = 0;
+  Cycle since_ = 0;
+  Cycle total_ = 0;
+};
+
+/// A tile's network interface: sends and receives messages. It always consumes what arrives; a message that comes before its
+/// receive is posted waits in communication buffers. With models::Fidelity::ideal a message arrives in the
+/// cycle in which it is sent, otherwise it is cut into packets and injected into the router, ready messages of an
+/// injection port in turn, packet by packet, in order of posting.
+class Nic : public sc_core::sc_module, public Client, public NicIf, public EjectionSink, public CreditSink {
+ public:
+  using MessageSink = std::function<void(const MessageRecord&)>;
+
+  /// `directory` has the NIC of each tile, by tile id.
+  Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, const std::vector<Nic*>& directory);
+
+  sc_core::sc_export<NicIf> core_side;
+  sc_core::sc_export<EjectionSink> ejection;
+  sc_core::sc_export<CreditSink> injection_credits;
+  sc_core::sc_port<PacketSink> router;
+  sc_core::sc_port<CoreIf> core;
+  sc_core::sc_port<SramIf> sram;
+
+  void post_send(const SendRequest& request) override;
+  bool post_receive(const ReceiveRequest& request) override;
+  void eject(std::uint32_t packet, const ExactTime& tail_at) override;
+  void credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) override;
+  void update(unsigned kind, std::uint32_t payload) override;
+  void evaluate() override;
+
+  void set_message_sink(const MessageSink* sink) { message_sink_ = sink; }
+  /// Fills the message and byte counts.
+  void measure(Cycle end, TileMeasurement& out);
+  const Mailbox& mailbox() const { return mailbox_; }
+  std::uint64_t packets_injected() const { return packets_injected_; }
+
+ private:
+  /// Updates.
+  enum Kind : unsigned { kReady, kSendDone, kReceived, kInject };
+
+  /// One injection port.
+  struct Lane {
+    PortClock clock;
+    Cycle wake_at = kNever;
+    std::vector<std::uint32_t> messages;  ///< ready, next to serve first
+  };
+
+  unsigned lane_for(TileId destination) const;
+  void make_ready(std::uint32_t message);
+  void serve(unsigned lane);
+  void inject(unsigned lane, std::size_t position);
+  void wait_for_credit(unsigned lane);
+  void wake(unsigned lane, Cycle at);
+  void deliver_ideal(std::uint32_t message);
+  void receive(std::uint32_t message);
+  void hand_over(std::uint32_t message, const ReceiveRequest& request);
+  static Arrival arrival_of(const Message& message);
+
+  NetworkContext& network_;
+  const std::vector<Nic*>& directory_;
+  TileId tile_;
+  unsigned vcs_;
+  std::uint32_t pending_lanes_ = 0;
+  std::vector<Lane> lanes_;
+  std::vector<CreditCounter> credits_;  ///< lane-major, VC-minor
+  Mailbox mailbox_;
+  FlightClock flight_;
+  const MessageSink* message_sink_ = nullptr;
+  std::uint64_t messages_sent_ = 0;
+  std::uint64_t messages_received_ = 0;
+  std::uint64_t packets_injected_ = 0;
+  Bytes bytes_sent_ = 0;
+  Bytes bytes_received_ = 0;
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "base/units.h"
+#include "sim/pool.h"
+#include "sim/port_clock.h"
+#include "workloads/plan.h"
+
+namespace wafersim::sim {
+
+/// What a tile last waited for: [from, to) and why. A message carries its sender's, so that a receiver that waited for a
+/// message not yet posted can tell what the chain of unposted messages ended in.
+enum class WaitCause : std::uint8_t { none, exposed, bubble, idle };
+struct WaitInterval {
+  Cycle from = 0;
+  Cycle to = 0;
+  WaitCause cause = WaitCause::none;
+  workloads::Axis axis = workloads::Axis::none;  ///< of `exposed`
+};
+
+struct Message {
+  std::uint32_t next = kNil;
+  TileId source = kNoTile;
+  TileId destination = kNoTile;
+  std::uint32_t tensor = 0;
+  std::uint64_t key = 0;
+  std::uint64_t send_token = 0;      ///< handed back to the sending core when the send completes
+  Bytes bytes = 0;
+  Bytes bytes_to_inject = 0;
+  Bytes bytes_to_eject = 0;
+  Cycle posted = 0;
+  Cycle injected = kNever;           ///< first packet leaves the NIC
+  Cycle last_tail = 0;               ///< latest tail through the ejection port so far
+  Cycle queued = 0;                  ///< sum over packets and links of (grant - first bid)
+  WaitInterval sender_wait;
+  std::int32_t sender_stage = 0;
+  workloads::Axis axis = workloads::Axis::none;
+  std::uint8_t vc = 0;
+};
+
+/// A packet in flight. It moves through virtual cut-through routers whole: `tail` says when its last byte can go
+/// on.
+struct Packet {
+  std::uint32_t next = kNil;         ///< the packet behind it in its VC
+  std::uint32_t message = kNil;
+  TileId destination = kNoTile;
+  std::uint8_t vc = 0;
+  std::uint8_t input = 0;            ///< input port at the router it is in or on its way to
+  workloads::Axis axis = workloads::Axis::none;
+  Bytes bytes = 0;
+  ExactTime tail;                    ///< earliest time at which its tail can leave the router it is in
+};
+
+using MessagePool = Pool<Message>;
+using PacketPool = Pool<Packet>;
+
+}  // namespace wafersim::sim

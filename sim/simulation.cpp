@@ -1,0 +1,195 @@
+#include "sim/simulation.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "sim/stall_report.h"
+
+namespace wafersim::sim {
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+std::uint64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+double seconds_since(WallClock::time_point start) { return std::chrono::duration<double>(WallClock::now() - start).count(); }
+
+}  // namespace
+
+struct Simulation::Parts {
+  Parts(const topology::Mesh& mesh_in, const topology::Routing& routing, const models::HardwareModel& hardware_in,
+        const workloads::Trace& trace_in, SimulationOptions options_in)
+      : mesh(mesh_in),
+        options(std::move(options_in)),
+        hardware(hardware_in),
+        trace(trace_in, hardware),
+        recorder(trace_in, options.record_steps),
+        calendar("calendar", hardware.clock),
+        network(calendar, routing, hardware),
+        wafer("wafer0", WaferParts{mesh, network, trace, recorder, operations_done, options.core_factory}) {
+    if (!options.on_message) return;
+    for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
+  }
+
+  bool poll();
+  bool all_finished() const;
+  Cycle length() const;
+  void measure_tiles(Measurements& out) const;
+  void measure_links(Measurements& out) const;
+  void check(const Measurements& out) const;
+
+  const topology::Mesh& mesh;
+  SimulationOptions options;
+  models::HardwareModel hardware;
+  CompiledTrace trace;
+  StepRecorder recorder;
+  Calendar calendar;
+  NetworkContext network;
+  std::uint64_t operations_done = 0;
+  Wafer wafer;
+  WallClock::time_point started;
+  WallClock::time_point last_progress;
+  std::string stopped_by;
+};
+
+/// Called every few thousand busy cycles; false stops the run.
+bool Simulation::Parts::poll() {
+  if (options.interrupted && options.interrupted()) {
+    stopped_by = "interrupt";
+    return false;
+  }
+  if (options.max_wall_seconds > 0 && seconds_since(started) > options.max_wall_seconds) {
+    stopped_by = "max-wall";
+    return false;
+  }
+  if (options.on_progress && seconds_since(last_progress) > 0.2) {
+    last_progress = WallClock::now();
+    const auto total = static_cast<double>(std::max<std::uint64_t>(trace.total_operations(), 1));
+    options.on_progress({calendar.now(), static_cast<double>(operations_done) / total});
+  }
+  return true;
+}
+
+bool Simulation::Parts::all_finished() const {
+  return std::all_of(wafer.used_tiles().begin(), wafer.used_tiles().end(),
+                     [](const Tile* tile) { return tile->core->finished(); });
+}
+
+/// The run ends with its last step; cores of a user's own may go on longer, and a stopped run ends where it was stopped.
+Cycle Simulation::Parts::length() const {
+  if (stopped_by == "max-cycles") return options.max_cycles;
+  const bool only_trace = !options.core_factory;
+  if (!stopped_by.empty() || !only_trace) return calendar.last_busy();
+  const std::vector<Cycle> ends = recorder.iteration_ends();
+  return *std::max_element(ends.begin(), ends.end());
+}
+
+void Simulation::Parts::measure_tiles(Measurements& out) const {
+  for (Tile* tile : wafer.used_tiles()) {
+    TileMeasurement measurement;
+    measurement.tile = tile->id();
+    tile->core->measure(out.cycles, measurement);
+    tile->nic->measure(out.cycles, measurement);
+    tile->sram->measure(measurement);
+    out.packets += tile->nic->packets_injected();
+    out.messages += measurement.messages_sent;
+    if (const auto* core = dynamic_cast<const TraceCore*>(tile->core.get())) out.matrix_flops += core->matrix_flops();
+    out.tiles.push_back(measurement);
+  }
+  for (const workloads::TileBinding& binding : trace.trace().tiles) {
+    const auto at = std::lower_bound(out.tiles.begin(), out.tiles.end(), binding.tile,
+                                     [](const TileMeasurement& m, TileId id) { return m.tile < id; });
+    at->stage = binding.stage;
+    at->group = binding.group;
+  }
+}
+
+void Simulation::Parts::measure_links(Measurements& out) const {
+  for (const auto& tile : wafer.tiles()) {
+    for (const topology::Direction direction : topology::kAllDirections) {
+      const topology::LinkId link = topology::Mesh::link(tile->id(), direction);
+      if (!mesh.link_alive(link)) continue;
+      const PortStatistics& port = tile->router->statistics(direction);
+      out.links.push_back({link, port.bytes, port.bytes_by_axis, port.packets, std::min(port.busy, out.cycles), port.queued});
+      out.packet_hops += port.packets;
+    }
+  }
+}
+
+/// What must hold after every complete run.
+void Simulation::Parts::check(const Measurements& out) const {
+  Bytes sent = 0;
+  Bytes received = 0;
+  for (const TileMeasurement& tile : out.tiles) {
+    sent += tile.bytes_sent;
+    received += tile.bytes_received;
+    if (tile.cycles.total() != out.cycles) {
+      throw InternalError(fmt::format("{}: {} cycles are accounted for in a run of {}", mesh.name(tile.tile),
+                                      tile.cycles.total(), out.cycles));
+    }
+    if (!out.partial && tile.final_bytes != tile.static_bytes) {
+      throw InternalError(fmt::format("{}: holds {} B at the end of the run, {} B at its start", mesh.name(tile.tile),
+                                      tile.final_bytes, tile.static_bytes));
+    }
+  }
+  if (!out.partial && sent != received) {
+    throw InternalError(fmt::format("{} B were sent and {} B received", sent, received));
+  }
+}
+
+Simulation::Simulation(const topology::Mesh& mesh, const topology::Routing& routing, const models::HardwareModel& hardware,
+                       const workloads::Trace& trace, SimulationOptions options)
+    : parts_(std::make_unique<Parts>(mesh, routing, hardware, trace, std::move(options))) {}
+
+Simulation::~Simulation() = default;
+
+Measurements Simulation::run() {
+  Parts& parts = *parts_;
+  Calendar& calendar = parts.calendar;
+  const double cpu_before = cpu_seconds();
+  parts.started = parts.last_progress = WallClock::now();
+  if (parts.options.shuffle) calendar.shuffle(parts.options.seed);
+  calendar.set_limit(parts.options.max_cycles);
+  calendar.on_poll([&parts] { return parts.poll(); });
+  sc_core::sc_start();
+  calendar.rethrow();
+  if (calendar.stopped_by_limit()) parts.stopped_by = "max-cycles";
+  if (parts.stopped_by.empty() && !parts.all_finished()) {
+    throw PlanError(describe_stall(parts.wafer, parts.mesh, parts.network, calendar.last_busy()));
+  }
+
+  Measurements out;
+  out.partial = !parts.stopped_by.empty();
+  out.stopped_by = parts.stopped_by;
+  out.cycles = parts.length();
+  out.iteration_ends = parts.recorder.iteration_ends();
+  parts.measure_tiles(out);
+  parts.measure_links(out);
+  out.steps = parts.recorder.take_steps();
+  parts.check(out);
+  out.engine.wall_seconds = seconds_since(parts.started);
+  out.engine.cpu_seconds = cpu_seconds() - cpu_before;
+  out.engine.peak_rss_bytes = peak_rss_bytes();
+  out.engine.events = calendar.events();
+  if (out.engine.cpu_seconds > 0) {
+    out.engine.packet_hops_per_cpu_second = static_cast<double>(out.packet_hops) / out.engine.cpu_seconds;
+  }
+  return out;
+}
+
+}  // namespace wafersim::sim

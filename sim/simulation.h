@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "models/hardware.h"
+#include "sim/measurements.h"
+#include "topology/mesh.h"
+#include "topology/routing.h"
+#include "workloads/trace.h"
+
+namespace wafersim::sim {
+
+class Core;
+
+struct Progress {
+  Cycle cycle = 0;
+  double fraction = 0;  ///< of the operations of the trace, 0..1
+};
+
+struct SimulationOptions {
+  std::uint64_t seed = 1;
+  bool shuffle = false;       ///< visit the modules of a cycle in a random order; results must not change
+  Cycle max_cycles = kNever;  ///< stop there, results marked partial
+  double max_wall_seconds = 0;  ///< 0 = no limit
+  bool record_steps = true;
+  /// Makes the core of a tile; null means the one that runs the trace. The name is the module's, below its tile. Tiles of the
+  /// trace only. See docs/custom-core.md.
+  std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;
+  std::function<void(const MessageRecord&)> on_message;  ///< called when a message is received
+  std::function<void(const Progress&)> on_progress;      ///< a few times a second
+  std::function<bool()> interrupted;                     ///< polled; true stops the run, results marked partial
+};
+
+/// One run of a trace on a machine. SystemC allows one simulation in a process: construct one, run it once.
+class Simulation {
+ public:
+  /// `mesh`, `routing` and `trace` must outlive the simulation.
+  Simulation(const topology::Mesh& mesh, const topology::Routing& routing, const models::HardwareModel& hardware,
+             const workloads::Trace& trace, SimulationOptions options = {});
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  /// Runs to the end and checks the invariants (conservation of bytes, cycles of each tile sum up, memory returns to its
+  /// base). Throws PlanError when the trace stalls (the message says who waits for whom) or memory overflows, InternalError
+  /// when an invariant is broken.
+  Measurements run();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace wafersim::sim

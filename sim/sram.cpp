@@ -1,0 +1,95 @@
+#include "sim/sram.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace wafersim::sim {
+
+Sram::Sram(sc_core::sc_module_name name, const Calendar& calendar, const models::HardwareModel& hardware,
+           const std::array<bool, workloads::kMemoryClasses>& in_dram, const workloads::StaticMemory& resident)
+    : sc_module(name), calendar_(calendar), hardware_(hardware), in_dram_(in_dram), held_(resident.bytes) {
+  user_side.bind(*this);
+  for (std::size_t i = 0; i < held_.size(); ++i) (in_dram_[i] ? held_dram_ : held_sram_) += held_[i];
+  static_ = held_sram_ + held_dram_;
+}
+
+void Sram::allocate(workloads::MemoryClass memory_class, Bytes bytes) {
+  before_change();
+  const auto index = static_cast<std::size_t>(memory_class);
+  held_[index] += bytes;
+  (in_dram_[index] ? held_dram_ : held_sram_) += bytes;
+  if (held_sram_ > hardware_.sram_capacity || held_dram_ > hardware_.dram_capacity_per_tile()) [[unlikely]] note_overflow();
+}
+
+/// The change may be made good within its cycle, so this only remembers what the tile was doing.
+void Sram::note_overflow() {
+  if (context_) overflow_context_ = context_();
+}
+
+void Sram::free(workloads::MemoryClass memory_class, Bytes bytes) {
+  before_change();
+  const auto index = static_cast<std::size_t>(memory_class);
+  // Within a cycle frees may come before the allocations they belong with; the end of the cycle is what counts.
+  held_[index] -= bytes;
+  (in_dram_[index] ? held_dram_ : held_sram_) -= bytes;
+}
+
+void Sram::nic_access(Bytes bytes) {
+  if (!hardware_.sram_bytes_per_cycle) return;
+  const Cycle cycles = cycles_at_rate(bytes, *hardware_.sram_bytes_per_cycle);
+  nic_until_ = std::max(nic_until_, calendar_.now()) + cycles;
+  nic_total_ += cycles;
+}
+
+Cycle Sram::nic_busy_before_now() const {
+  const Cycle now = calendar_.now();
+  return nic_total_ - (nic_until_ > now ? nic_until_ - now : 0);
+}
+
+void Sram::before_change() {
+  const Cycle now = calendar_.now();
+  if (now == changed_at_) return;
+  close_cycle();
+  changed_at_ = now;
+}
+
+void Sram::close_cycle() {
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    require_invariant(held_[i] <= ~Bytes{0} / 2, "more memory was freed than allocated");
+    peak_by_class_[i] = std::max(peak_by_class_[i], held_[i]);
+  }
+  peak_sram_ = std::max(peak_sram_, held_sram_);
+  peak_dram_ = std::max(peak_dram_, held_dram_);
+  peak_ = std::max(peak_, held_sram_ + held_dram_);
+  if (held_sram_ > hardware_.sram_capacity) overflow(held_sram_, hardware_.sram_capacity, false);
+  if (held_dram_ > hardware_.dram_capacity_per_tile()) overflow(held_dram_, hardware_.dram_capacity_per_tile(), true);
+}
+
+void Sram::overflow(Bytes held, Bytes capacity, bool dram) const {
+  std::string classes;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    if (in_dram_[i] != dram || held_[i] == 0) continue;
+    classes += fmt::format("{}{} {} B", classes.empty() ? "" : ", ",
+                           workloads::to_string(static_cast<workloads::MemoryClass>(i)), held_[i]);
+  }
+  throw PlanError(fmt::format("{}: out of {} in cycle {}{}: {} B held, {} B there, {} B ({}) too many: {}",
+                              get_parent_object() != nullptr ? get_parent_object()->name() : name(),
+                              dram ? "DRAM" : "SRAM", changed_at_,
+                              overflow_context_.empty() ? "" : ", " + overflow_context_, held, capacity, held - capacity,
+                              human_bytes(held - capacity), classes));
+}
+
+void Sram::measure(TileMeasurement& out) {
+  close_cycle();
+  out.peak_sram_bytes = peak_sram_;
+  out.peak_dram_bytes = peak_dram_;
+  out.peak_bytes = peak_;
+  out.peak_by_class = peak_by_class_;
+  out.final_bytes = held_sram_ + held_dram_;
+  out.static_bytes = static_;
+}
+
+}  // namespace wafersim::sim

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "models/hardware.h"
+#include "sim/calendar.h"
+#include "sim/interfaces.h"
+#include "sim/measurements.h"
+#include "workloads/trace.h"
+
+namespace wafersim::sim {
+
+/// A tile's memory: how much each class holds (in SRAM or in its share of the DRAM, as the trace places it), and the
+/// SRAM port. Peaks are those at the end of a cycle, so the order of changes within a cycle does not matter.
+class Sram : public sc_core::sc_module, public SramIf {
+ public:
+  Sram(sc_core::sc_module_name name, const Calendar& calendar, const models::HardwareModel& hardware,
+       const std::array<bool, workloads::kMemoryClasses>& in_dram, const workloads::StaticMemory& resident);
+
+  sc_core::sc_export<SramIf> user_side;
+
+  void allocate(workloads::MemoryClass memory_class, Bytes bytes) override;
+  void free(workloads::MemoryClass memory_class, Bytes bytes) override;
+  void nic_access(Bytes bytes) override;
+  Cycle nic_busy_before_now() const override;
+
+  /// Says what the tile is doing, for the message of an overflow.
+  void set_context(std::function<std::string()> context) { context_ = std::move(context); }
+
+  /// Fills the peaks and final values. Throws PlanError when the last cycle left more than the capacity.
+  void measure(TileMeasurement& out);
+
+ private:
+  void before_change();
+  void close_cycle();
+  [[noreturn]] void overflow(Bytes held, Bytes capacity, bool dram) const;
+
+  void note_overflow();
+
+  const Calendar& calendar_;
+  const models::HardwareModel& hardware_;
+  std::array<bool, workloads::kMemoryClasses> in_dram_;
+  std::array<Bytes, workloads::kMemoryClasses> held_{};
+  std::array<Bytes, workloads::kMemoryClasses> peak_by_class_{};
+  Bytes held_sram_ = 0;
+  Bytes held_dram_ = 0;
+  Bytes peak_sram_ = 0;
+  Bytes peak_dram_ = 0;
+  Bytes peak_ = 0;
+  Bytes static_ = 0;
+  Cycle changed_at_ = 0;
+  std::function<std::string()> context_;
+  std::string overflow_context_;
+  // The port serves NIC accesses one after the other; everything from now to `nic_until_` is busy.
+  Cycle nic_total_ = 0;
+  Cycle nic_until_ = 0;
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,51 @@
+#include "sim/step_recorder.h"
+
+#include <algorithm>
+
+namespace wafersim::sim {
+
+StepRecorder::StepRecorder(const workloads::Trace& trace, bool keep_steps)
+    : keep_steps_(keep_steps), iteration_ends_(static_cast<std::size_t>(std::max(trace.iterations, 1)), 0) {
+  if (!keep_steps) return;
+  for (const workloads::TileBinding& binding : trace.tiles) {
+    const auto group = static_cast<std::size_t>(binding.group);
+    if (group >= groups_.size()) groups_.resize(group + 1);
+    const std::size_t steps = trace.programs[binding.program].steps.size();
+    if (groups_[group].size() < steps) groups_[group].resize(steps);
+  }
+}
+
+void StepRecorder::step_done(const workloads::TileBinding& binding, std::uint32_t index, const workloads::Step& step,
+                             Cycle opened, Cycle now) {
+  Cycle& iteration_end = iteration_ends_[static_cast<std::size_t>(step.iteration)];
+  iteration_end = std::max(iteration_end, now);
+  if (!keep_steps_) return;
+  Sum& sum = groups_[static_cast<std::size_t>(binding.group)][index];
+  StepMeasurement& m = sum.measurement;
+  const Cycle duration = now - opened;
+  if (m.tiles == 0) {
+    m = {binding.group, binding.stage, index, step.kind, step.pass, step.layer, step.microbatch, step.iteration,
+         opened, now, duration, duration, 0.0, 0};
+  }
+  m.start = std::min(m.start, opened);
+  m.end = std::max(m.end, now);
+  m.shortest = std::min(m.shortest, duration);
+  m.longest = std::max(m.longest, duration);
+  ++m.tiles;
+  sum.total += duration;
+}
+
+std::vector<StepMeasurement> StepRecorder::take_steps() {
+  std::vector<StepMeasurement> out;
+  for (std::vector<Sum>& group : groups_) {
+    for (Sum& sum : group) {
+      if (sum.measurement.tiles == 0) continue;  // not reached in a partial run
+      sum.measurement.mean = static_cast<double>(sum.total) / sum.measurement.tiles;
+      out.push_back(sum.measurement);
+    }
+  }
+  groups_.clear();
+  return out;
+}
+
+}  // namespace wafersim::sim

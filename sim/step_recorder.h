@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/measurements.h"
+#include "workloads/trace.h"
+
+namespace wafersim::sim {
+
+/// Collects when steps ran, over the tiles of a stage group. Tiles of a group have the same sequence of steps.
+class StepRecorder {
+ public:
+  StepRecorder(const workloads::Trace& trace, bool keep_steps);
+
+  void step_done(const workloads::TileBinding& binding, std::uint32_t index, const workloads::Step& step, Cycle opened,
+                 Cycle now);
+
+  std::vector<Cycle> iteration_ends() const { return iteration_ends_; }
+  std::vector<StepMeasurement> take_steps();
+
+ private:
+  struct Sum {
+    StepMeasurement measurement;
+    Cycle total = 0;
+  };
+  bool keep_steps_;
+  std::vector<std::vector<Sum>> groups_;
+  std::vector<Cycle> iteration_ends_;
+};
+
+}  // namespace wafersim::sim

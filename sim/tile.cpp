@@ -1,0 +1,90 @@
+#include "sim/tile.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace wafersim::sim {
+
+Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding* binding, const WaferParts& parts,
+           const std::vector<Nic*>& nics)
+    : sc_module(name), id_(id) {
+  NetworkContext& network = parts.network;
+  router = std::make_unique<Router>("router", id, network);
+  if (binding == nullptr) return;
+  const workloads::Trace& trace = parts.trace.trace();
+  sram = std::make_unique<Sram>("sram", network.calendar, network.hardware, trace.in_dram,
+                                trace.statics.at(binding->statics));
+  nic = std::make_unique<Nic>("nic", id, network, nics);
+  if (parts.core_factory) core = parts.core_factory("core", id);
+  if (!core) {
+    core = std::make_unique<TraceCore>("core", network.calendar, parts.trace, *binding, parts.recorder,
+                                       parts.operations_done);
+  }
+  core->nic.bind(nic->core_side);
+  core->sram.bind(sram->user_side);
+  nic->core.bind(core->nic_side);
+  nic->sram.bind(sram->user_side);
+  nic->router.bind(router->packets_in);
+  router->ejection.bind(nic->ejection);
+  router->injection_credits.bind(nic->injection_credits);
+  sram->set_context([this] { return core->describe(); });
+}
+
+Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(name) {
+  const TileId count = parts.mesh.tile_count();
+  by_id_.resize(count, nullptr);
+  nics_.resize(count, nullptr);
+  cores_.resize(count, nullptr);
+  std::vector<const workloads::TileBinding*> bindings(count, nullptr);
+  for (const workloads::TileBinding& binding : parts.trace.trace().tiles) {
+    if (binding.tile >= count || !parts.mesh.alive(binding.tile)) {
+      throw PlanError(fmt::format("the trace uses tile {}, which is dead or outside the {} mesh", binding.tile,
+                                  topology::to_string(parts.mesh.shape())));
+    }
+    if (bindings[binding.tile] != nullptr) {
+      throw PlanError(fmt::format("{} is bound to two programs", parts.mesh.name(binding.tile)));
+    }
+    bindings[binding.tile] = &binding;
+  }
+  for (TileId id = 0; id < count; ++id) {
+    if (!parts.mesh.alive(id)) continue;
+    tiles_.push_back(std::make_unique<Tile>(parts.mesh.name(id).c_str(), id, bindings[id], parts, nics_));
+    Tile& tile = *tiles_.back();
+    by_id_[id] = &tile;
+    if (!tile.used()) continue;
+    used_.push_back(&tile);
+    nics_[id] = tile.nic.get();
+    cores_[id] = tile.core.get();
+  }
+  bind_links(parts);
+  if (parts.network.hardware.dram_capacity != 0) bind_drams(parts);
+}
+
+void Wafer::bind_links(const WaferParts& parts) {
+  for (const auto& tile : tiles_) {
+    for (const topology::Direction direction : topology::kAllDirections) {
+      if (!parts.mesh.link_alive(topology::Mesh::link(tile->id(), direction))) continue;
+      Router& neighbour = *by_id_[parts.mesh.neighbour(tile->id(), direction)]->router;
+      const auto port = static_cast<std::size_t>(direction);
+      tile->router->packets_out[port].bind(neighbour.packets_in);
+      tile->router->credits_out[port].bind(neighbour.credits_in);
+    }
+  }
+}
+
+void Wafer::bind_drams(const WaferParts& parts) {
+  const topology::Shape& die = parts.network.hardware.dram_die;
+  for (Tile* tile : used_) {
+    const topology::Coord at = parts.mesh.coord(tile->id());
+    const topology::Coord corner{at.x / die.cols * die.cols, at.y / die.rows * die.rows};
+    std::unique_ptr<Dram>& dram = drams_[parts.mesh.tile_at(corner)];
+    if (!dram) {
+      const std::string dram_name = fmt::format("dram_{}_{}", corner.x, corner.y);
+      dram = std::make_unique<Dram>(dram_name.c_str(), parts.network.calendar, parts.network.hardware, cores_);
+    }
+    tile->core->dram.bind(dram->user_side);
+  }
+}
+
+}  // namespace wafersim::sim

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "sim/core.h"
+#include "sim/dram.h"
+#include "sim/nic.h"
+#include "sim/router.h"
+#include "sim/sram.h"
+#include "sim/trace_core.h"
+
+namespace wafersim::sim {
+
+/// What the modules of a wafer are built from.
+struct WaferParts {
+  const topology::Mesh& mesh;
+  NetworkContext& network;
+  const CompiledTrace& trace;
+  StepRecorder& recorder;
+  std::uint64_t& operations_done;
+  std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;
+};
+
+/// One tile. Every live tile has a router; those that the trace uses have an SRAM, a NIC and a core too.
+class Tile : public sc_core::sc_module {
+ public:
+  /// `binding` is null on tiles that run nothing. `nics` has the NIC of each tile, by tile id.
+  Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding* binding, const WaferParts& parts,
+       const std::vector<Nic*>& nics);
+
+  TileId id() const { return id_; }
+  bool used() const { return core != nullptr; }
+
+  std::unique_ptr<Router> router;
+  std::unique_ptr<Sram> sram;
+  std::unique_ptr<Nic> nic;
+  std::unique_ptr<Core> core;
+
+ private:
+  TileId id_;
+};
+
+/// The modules of one wafer, built and bound: `wafer0.tile_x_y.{router,sram,nic,core}`, and `wafer0.dram_x_y` for each die that
+/// has a used tile.
+class Wafer : public sc_core::sc_module {
+ public:
+  Wafer(sc_core::sc_module_name name, const WaferParts& parts);
+
+  /// Live tiles, ascending.
+  const std::vector<std::unique_ptr<Tile>>& tiles() const { return tiles_; }
+  const Tile& tile(TileId id) const { return *by_id_[id]; }
+  /// Tiles that run something, ascending.
+  const std::vector<Tile*>& used_tiles() const { return used_; }
+
+ private:
+  void bind_links(const WaferParts& parts);
+  void bind_drams(const WaferParts& parts);
+
+  std::vector<std::unique_ptr<Tile>> tiles_;
+  std::vector<Tile*> by_id_;    ///< null for dead tiles
+  std::vector<Tile*> used_;
+  std::vector<Nic*> nics_;      ///< by tile id
+  std::vector<CoreIf*> cores_;  ///< by tile id
+  std::map<TileId, std::unique_ptr<Dram>> drams_;  ///< by the north-west tile of the die
+};
+
+}  // namespace wafersim::sim

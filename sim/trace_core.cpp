@@ -1,0 +1,266 @@
+#include "sim/trace_core.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace wafersim::sim {
+
+using workloads::Op;
+using workloads::OpKind;
+
+TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, const CompiledTrace& trace,
+                     const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done)
+    : Core(name),
+      calendar_(calendar),
+      trace_(trace),
+      binding_(binding),
+      program_(trace.trace().programs.at(binding.program)),
+      recorder_(recorder),
+      operations_done_(operations_done),
+      result_there_(program_.steps.size(), false),
+      account_(binding.stage, trace.trace().pipeline_stages > 1) {
+  calendar.add(*this, Rank::core);
+  calendar.evaluate_at_start(*this);
+}
+
+void TraceCore::send_done(std::uint64_t token) {
+  completed_.push_back(OpRef::of(token));
+  calendar_.request_evaluation(*this);
+}
+
+void TraceCore::received(std::uint64_t token, const Arrival& arrival) {
+  const OpRef ref = OpRef::of(token);
+  completed_.push_back(ref);
+  // Messages of background steps count only when nothing in the foreground is open.
+  if (foreground_open_ == 0 || !step_of(slots_[ref.slot]).background) account_.arrived(arrival);
+  calendar_.request_evaluation(*this);
+}
+
+void TraceCore::dram_done(std::uint32_t engine) {
+  running_[engine].dram_pending = false;
+  finish_part(engine);
+}
+
+void TraceCore::update(unsigned /*kind*/, std::uint32_t payload) { check_engine(payload); }
+
+/// The operation ends at the first e with e - start >= compute cycles and (e - start) - NIC-busy cycles >= SRAM cycles. NIC
+/// accesses that begin meanwhile only add to what is missing, so the check is repeated until it holds.
+void TraceCore::check_engine(std::size_t engine) {
+  Running& running = running_[engine];
+  const Cycle now = calendar_.now();
+  const Cycle nic_busy = running.sram_cycles == 0 ? 0 : sram->nic_busy_before_now() - running.nic_busy_at_start;
+  const Cycle had = now - running.start - nic_busy;
+  if (had < running.sram_cycles) {
+    calendar_.post(*this, now + running.sram_cycles - had, 0, static_cast<std::uint32_t>(engine));
+    return;
+  }
+  running.sram_pending = false;
+  finish_part(engine);
+}
+
+void TraceCore::finish_part(std::size_t engine) {
+  const Running& running = running_[engine];
+  if (running.sram_pending || running.dram_pending) return;
+  completed_.push_back(running.op);
+  calendar_.request_evaluation(*this);
+}
+
+void TraceCore::evaluate() {
+  account_.settle(calendar_.now());
+  for (std::size_t engine = 0; engine < kEngines; ++engine) {
+    Running& running = running_[engine];
+    if (!running.active || running.sram_pending || running.dram_pending) continue;
+    running.active = false;
+    busy_[engine] += calendar_.now() - running.start;
+    account_.engine_stopped(static_cast<Engine>(engine));
+  }
+  // In program order, whatever the order of this cycle's updates.
+  std::sort(completed_.begin(), completed_.end(), [this](const OpRef& a, const OpRef& b) {
+    return std::tie(slots_[a.slot].step, a.op) < std::tie(slots_[b.slot].step, b.op);
+  });
+  completing_.swap(completed_);  // what completes meanwhile belongs to the next evaluation
+  complete_all(completing_);
+  completing_.clear();
+  do {
+    open_steps();
+    // Operations of zero cycles may have completed; look again until nothing more can issue.
+  } while (issue_matrix() || issue_vector());
+}
+
+void TraceCore::complete_all(std::span<const OpRef> list) {
+  for (const OpRef ref : list) complete(ref);
+  for (std::size_t i = 0; i < instant_.size(); ++i) complete(OpRef{instant_[i]});
+  instant_.clear();
+}
+
+bool TraceCore::may_open(const workloads::Step& step) const {
+  for (std::uint32_t i = 0; i < step.wait_count; ++i) {
+    if (!result_there_[program_.waits[step.first_wait + i]]) return false;
+  }
+  return true;
+}
+
+void TraceCore::open_steps() {
+  while (next_step_ < program_.steps.size() && may_open(program_.steps[next_step_])) open_step();
+}
+
+void TraceCore::open_step() {
+  std::uint32_t slot = 0;
+  if (free_slots_.empty()) {
+    slot = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  OpenStep& open = slots_[slot];
+  open.step = next_step_++;
+  open.code = &trace_.step_template(step_of(open).step_template);
+  open.operations_left = static_cast<std::uint32_t>(open.code->source->ops.size());
+  open.results_left = open.code->result_count;
+  open.opened = calendar_.now();
+  open.cursor = {};
+  open.waiting.assign(open.code->dependency_counts.begin(), open.code->dependency_counts.end());
+  order_.push_back(slot);
+  if (!step_of(open).background) ++foreground_open_;
+  if (open.results_left == 0) result_there_[open.step] = true;
+  if (open.operations_left == 0) return close_step(slot);
+  for (const std::uint32_t op : open.code->roots) became_ready({slot, op});
+  complete_all({});
+}
+
+void TraceCore::close_step(std::uint32_t slot) {
+  OpenStep& open = slots_[slot];
+  recorder_.step_done(binding_, open.step, step_of(open), open.opened, calendar_.now());
+  if (!step_of(open).background) --foreground_open_;
+  order_.erase(std::find(order_.begin(), order_.end(), slot));
+  free_slots_.push_back(slot);
+}
+
+void TraceCore::became_ready(OpRef ref) {
+  const OpenStep& open = slots_[ref.slot];
+  const Op& op = open.code->source->ops[ref.op];
+  switch (op.kind) {
+    case OpKind::matrix:
+    case OpKind::vector:
+      break;  // issued in program order
+    case OpKind::reduce:
+      reductions_.push({open.step, ref});
+      break;
+    case OpKind::send:
+      nic->post_send({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes, op.axis,
+                      op.operand.tensor, ref.token(), account_.last_wait(), binding_.stage});
+      break;
+    case OpKind::receive:
+      if (nic->post_receive({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes,
+                             ref.token()})) {
+        instant_.push_back(ref);
+      }
+      break;
+    case OpKind::allocate:
+      sram->allocate(op.memory_class, op.bytes);
+      instant_.push_back(ref);
+      break;
+    case OpKind::free:
+      sram->free(op.memory_class, op.bytes);
+      instant_.push_back(ref);
+      break;
+  }
+}
+
+void TraceCore::complete(OpRef ref) {
+  OpenStep& open = slots_[ref.slot];
+  const CompiledTemplate& code = *open.code;
+  ++operations_;
+  ++operations_done_;
+  if (!code.source->ops[ref.op].detached && --open.results_left == 0) result_there_[open.step] = true;
+  for (std::uint32_t i = code.first_successor[ref.op]; i < code.first_successor[ref.op + 1]; ++i) {
+    const std::uint32_t next = code.successors[i];
+    if (--open.waiting[next] == 0) became_ready({ref.slot, next});
+  }
+  if (--open.operations_left == 0) close_step(ref.slot);
+}
+
+/// The next operation of an engine in program order, over the open steps; null when there is none.
+const TraceCore::OpRef* TraceCore::next_in_order(Engine engine) {
+  const auto e = static_cast<std::size_t>(engine);
+  for (const std::uint32_t slot : order_) {
+    const OpenStep& open = slots_[slot];
+    const std::vector<std::uint32_t>& list = open.code->in_order[e];
+    if (open.cursor[e] == list.size()) continue;
+    head_ = {slot, list[open.cursor[e]]};
+    return &head_;
+  }
+  return nullptr;
+}
+
+bool TraceCore::issue_matrix() {
+  if (running_[static_cast<std::size_t>(Engine::matrix)].active) return false;
+  const OpRef* next = next_in_order(Engine::matrix);
+  if (next == nullptr || slots_[next->slot].waiting[next->op] != 0) return false;
+  ++slots_[next->slot].cursor[static_cast<std::size_t>(Engine::matrix)];
+  start(Engine::matrix, *next);
+  return true;
+}
+
+/// Vector operations issue in program order; a reduction goes before them when it is older in the program or they are not
+/// ready.
+bool TraceCore::issue_vector() {
+  if (running_[static_cast<std::size_t>(Engine::vector)].active) return false;
+  const OpRef* next = next_in_order(Engine::vector);
+  if (next != nullptr && slots_[next->slot].waiting[next->op] != 0) next = nullptr;
+  if (!reductions_.empty()) {
+    const ReadyReduction oldest = reductions_.top();
+    if (next == nullptr || std::tie(oldest.step, oldest.op.op) < std::tie(slots_[next->slot].step, next->op)) {
+      reductions_.pop();
+      start(Engine::vector, oldest.op);
+      return true;
+    }
+  }
+  if (next == nullptr) return false;
+  ++slots_[next->slot].cursor[static_cast<std::size_t>(Engine::vector)];
+  start(Engine::vector, *next);
+  return true;
+}
+
+void TraceCore::start(Engine engine, OpRef ref) {
+  const CompiledTemplate& code = *slots_[ref.slot].code;
+  const workloads::Work& work = trace_.trace().works[code.source->ops[ref.op].work];
+  const Cycle compute = code.compute_cycles[ref.op];
+  const Cycle sram_cycles = code.sram_cycles[ref.op];
+  if (engine == Engine::matrix) matrix_flops_ += work.gemm.flops();
+  if (compute == 0 && sram_cycles == 0 && work.dram_bytes == 0) {
+    complete_all({&ref, 1});
+    return;
+  }
+  const Cycle now = calendar_.now();
+  const auto e = static_cast<std::size_t>(engine);
+  Running& running = running_[e];
+  running = {true, true, work.dram_bytes != 0, ref, now, sram_cycles, sram_cycles == 0 ? 0 : sram->nic_busy_before_now()};
+  account_.engine_started(engine, now, now + compute);
+  calendar_.post(*this, now + std::max(compute, sram_cycles), 0, static_cast<std::uint32_t>(e));
+  if (work.dram_bytes != 0) dram->access(binding_.tile, static_cast<std::uint32_t>(e), work.dram_bytes);
+}
+
+std::string TraceCore::describe() const {
+  if (order_.empty()) return next_step_ == program_.steps.size() ? "program finished" : "between steps";
+  const OpenStep& open = slots_[order_.front()];
+  const workloads::Step& step = step_of(open);
+  std::string text = fmt::format("step {} ({})", open.step, open.code->source->name);
+  if (step.layer >= 0) text += fmt::format(", layer {}", step.layer);
+  if (step.microbatch >= 0) text += fmt::format(", microbatch {}", step.microbatch);
+  return text;
+}
+
+void TraceCore::measure(Cycle end, TileMeasurement& out) {
+  account_.finish(end);
+  out.cycles = account_.cycles();
+  out.matrix_busy = busy_[static_cast<std::size_t>(Engine::matrix)];
+  out.vector_busy = busy_[static_cast<std::size_t>(Engine::vector)];
+  out.operations = operations_;
+}
+
+}  // namespace wafersim::sim

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <queue>
+#include <span>
+#include <vector>
+
+#include "sim/calendar.h"
+#include "sim/compiled_trace.h"
+#include "sim/core.h"
+#include "sim/cycle_account.h"
+#include "sim/step_recorder.h"
+
+namespace wafersim::sim {
+
+/// Runs the program of a tile by the rules at the top of workloads/trace.h.
+class TraceCore : public Core, public Client {
+ public:
+  TraceCore(sc_core::sc_module_name name, Calendar& calendar, const CompiledTrace& trace,
+            const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done);
+
+  void send_done(std::uint64_t token) override;
+  void received(std::uint64_t token, const Arrival& arrival) override;
+  void dram_done(std::uint32_t engine) override;
+  void update(unsigned kind, std::uint32_t payload) override;
+  void evaluate() override;
+
+  bool finished() const override { return next_step_ == program_.steps.size() && order_.empty(); }
+  std::string describe() const override;
+  void measure(Cycle end, TileMeasurement& out) override;
+  std::uint64_t matrix_flops() const { return matrix_flops_; }
+
+ private:
+  /// An open step.
+  struct OpenStep {
+    std::uint32_t step = 0;
+    std::uint32_t operations_left = 0;
+    std::uint32_t results_left = 0;
+    Cycle opened = 0;
+    std::array<std::uint32_t, kEngines> cursor{};  ///< into CompiledTemplate::in_order
+    const CompiledTemplate* code = nullptr;
+    std::vector<std::uint32_t> waiting;            ///< dependencies left, by operation
+  };
+  /// An operation of an open step.
+  struct OpRef {
+    std::uint32_t slot = 0;
+    std::uint32_t op = 0;
+    std::uint64_t token() const { return (std::uint64_t{slot} << 32) | op; }
+    static OpRef of(std::uint64_t token) {
+      return {static_cast<std::uint32_t>(token >> 32), static_cast<std::uint32_t>(token)};
+    }
+  };
+  struct Running {
+    bool active = false;
+    bool sram_pending = false;   ///< its compute cycles or SRAM cycles are not over
+    bool dram_pending = false;
+    OpRef op;
+    Cycle start = 0;
+    Cycle sram_cycles = 0;
+    Cycle nic_busy_at_start = 0;
+  };
+  struct ReadyReduction {
+    std::uint32_t step;
+    OpRef op;
+    bool operator>(const ReadyReduction& other) const {
+      return step != other.step ? step > other.step : op.op > other.op.op;
+    }
+  };
+
+  const workloads::Op& operation(OpRef ref) const { return slots_[ref.slot].code->source->ops[ref.op]; }
+  const workloads::Step& step_of(const OpenStep& open) const { return program_.steps[open.step]; }
+  void check_engine(std::size_t engine);
+  void finish_part(std::size_t engine);
+  void open_steps();
+  bool may_open(const workloads::Step& step) const;
+  void open_step();
+  void close_step(std::uint32_t slot);
+  void became_ready(OpRef ref);
+  void complete(OpRef ref);
+  /// Completes the given operations and all that completes at once because of them.
+  void complete_all(std::span<const OpRef> list);
+  bool issue_matrix();
+  bool issue_vector();
+  const OpRef* next_in_order(Engine engine);
+  void start(Engine engine, OpRef ref);
+
+  Calendar& calendar_;
+  const CompiledTrace& trace_;
+  const workloads::TileBinding& binding_;
+  const workloads::Program& program_;
+  StepRecorder& recorder_;
+  std::uint64_t& operations_done_;  ///< of all cores, for progress
+
+  std::uint32_t next_step_ = 0;
+  std::vector<bool> result_there_;       ///< by step of the program
+  std::vector<OpenStep> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<std::uint32_t> order_;     ///< slots of the open steps, oldest first
+  std::uint32_t foreground_open_ = 0;
+  std::array<Running, kEngines> running_;
+  std::priority_queue<ReadyReduction, std::vector<ReadyReduction>, std::greater<>> reductions_;
+  std::vector<OpRef> completed_;         ///< in the updates of this cycle
+  std::vector<OpRef> completing_;
+  std::vector<OpRef> instant_;           ///< complete as soon as they were ready
+  OpRef head_;                           ///< result of next_in_order
+  CycleAccount account_;
+  std::array<Cycle, kEngines> busy_{};
+  std::uint64_t operations_ = 0;
+  std::uint64_t matrix_flops_ = 0;
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.h"
+
+namespace wafersim::testing {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Long enough to be interrupted: many iterations of the small scenario.
+constexpr const char* kEndless = "--set training.iterations=30000";
+
+TEST(RunCommand, WritesItsFilesAndASummaryForPeople) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(contains(outcome.out, "Where the time goes")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "Results in runs/small\n"));
+  for (const char* file : {"summary.json", "tiles.csv", "links.csv", "steps.csv"}) {
+    EXPECT_TRUE(work.has(std::string("runs/small/") + file)) << file;
+  }
+  EXPECT_FALSE(work.has("runs/small/messages.csv"));
+}
+
+TEST(RunCommand, JsonIsTheSummaryFile) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml -o out --json");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, work.read("out/summary.json"));
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["tiles_used"], 4);
+  EXPECT_EQ(json["partial"], false);
+  EXPECT_GT(json["cycles"], 0);
+}
+
+TEST(RunCommand, TwoRunsDifferInTheEngineBlockOnly) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  ASSERT_EQ(work.wafersim("run s.yaml -o a --quiet --messages").status, 0);
+  ASSERT_EQ(work.wafersim("run s.yaml -o b --quiet --messages").status, 0);
+  for (const char* file : {"tiles.csv", "links.csv", "steps.csv", "messages.csv"}) {
+    EXPECT_EQ(work.read(std::string("a/") + file), work.read(std::string("b/") + file)) << file;
+  }
+  auto first = nlohmann::ordered_json::parse(work.read("a/summary.json"));
+  auto second = nlohmann::ordered_json::parse(work.read("b/summary.json"));
+  first.erase("engine");
+  second.erase("engine");
+  EXPECT_EQ(first.dump(), second.dump());
+}
+
+TEST(RunCommand, QuietPrintsNothing) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml --quiet");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out + outcome.err, "");
+}
+
+TEST(RunCommand, MessagesAreLogged) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  ASSERT_EQ(work.wafersim("run s.yaml -o out --quiet --messages").status, 0);
+  const auto json = nlohmann::json::parse(work.read("out/summary.json"));
+  const std::string log = work.read("out/messages.csv");
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n') - 1, json["network"]["messages"].get<std::ptrdiff_t>());
+}
+
+TEST(RunCommand, ForeignDirectoryIsRefusedUnlessForced) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  std::filesystem::create_directories(work.path() / "mine");
+  work.write("mine/thesis.tex", "years of work");
+  const Outcome outcome = work.wafersim("run s.yaml -o mine");
+  EXPECT_EQ(outcome.status, 5);
+  EXPECT_TRUE(contains(outcome.err, "wafersim: error: cannot write results to mine: ")) << outcome.err;
+  EXPECT_EQ(work.wafersim("run s.yaml -o mine --force --quiet").status, 0);
+  EXPECT_EQ(work.read("mine/thesis.tex"), "years of work");
+  EXPECT_EQ(work.wafersim("run s.yaml -o mine --quiet").status, 0) << "now it is an earlier run";
+}
+
+TEST(RunCommand, DirectoryThatCannotBeMadeIsAnInputOutputError) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml -o s.yaml/out");
+  EXPECT_EQ(outcome.status, 5);
+  EXPECT_TRUE(contains(outcome.err, "s.yaml/out")) << outcome.err;
+}
+
+TEST(RunCommand, MaxCyclesGivesPartialResults) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml -o out --max-cycles 100");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "PARTIAL RESULTS: stopped by max-cycles")) << outcome.out;
+  const auto json = nlohmann::json::parse(work.read("out/summary.json"));
+  EXPECT_EQ(json["partial"], true);
+  EXPECT_EQ(json["stopped_by"], "max-cycles");
+  EXPECT_EQ(json["cycles"], 100);
+  EXPECT_TRUE(json["mfu"].is_null());
+}
+
+TEST(RunCommand, InterruptWritesPartialResults) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.shell(
+      std::string("timeout --preserve-status --signal=TERM 3 \"$WAFERSIM\" run s.yaml -o out --quiet ") + kEndless);
+  EXPECT_EQ(outcome.status, 130) << outcome.err;
+  const auto json = nlohmann::json::parse(work.read("out/summary.json"));
+  EXPECT_EQ(json["stopped_by"], "interrupt");
+  EXPECT_EQ(json["partial"], true);
+}
+
+TEST(RunCommand, LargePacketsAreWarnedAbout) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml --set 'network.packet_bytes=4 MiB'");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("wafersim: warning: packets of 4.00 MiB need ")) << outcome.err;
+}
+
+TEST(RunCommand, BadScenarioWritesNothing) {
+  const Workplace work;
+  work.write("s.yaml", "name: [\n");
+  const Outcome outcome = work.wafersim("run s.yaml");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_TRUE(contains(outcome.err, "wafersim: error: s.yaml:")) << outcome.err;
+  EXPECT_FALSE(work.has("runs"));
+}
+
+}  // namespace
+}  // namespace wafersim::testing

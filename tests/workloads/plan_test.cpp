@@ -1,0 +1,121 @@
+#include "workloads/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace wafersim::workloads {
+namespace {
+
+struct Case {
+  PlanSpec plan;
+  TrainingSpec training;
+  models::TransformerSpec model;
+  topology::MeshSpec mesh;
+};
+
+/// dp 2 x tp 4 x pp 2 on an 4x4 mesh, 32 sequences in microbatches of 4.
+Case sound() {
+  Case made;
+  made.plan.dp = 2;
+  made.plan.tp = 4;
+  made.plan.pp = 2;
+  made.training.global_batch = 32;
+  made.training.microbatch = 4;
+  made.model.layers = 8;
+  made.model.heads = 16;
+  made.mesh.shape = {4, 4};
+  return made;
+}
+
+/// The message of the PlanError, or "" when the plan is sound.
+std::string fault(const Case& wanted) {
+  try {
+    validate_plan(wanted.plan, wanted.training, wanted.model, topology::Mesh(wanted.mesh));
+  } catch (const PlanError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ValidatePlan, AcceptsASoundPlan) { EXPECT_EQ(fault(sound()), ""); }
+
+TEST(ValidatePlan, NamesTheNearestBatches) {
+  Case wanted = sound();
+  wanted.training.global_batch = 130;
+  EXPECT_EQ(fault(wanted),
+            "training.global_batch 130 is not a multiple of dp * microbatch = 8; nearest valid: 128 or 136");
+  wanted.training.global_batch = 3;
+  EXPECT_EQ(fault(wanted),
+            "training.global_batch 3 is not a multiple of dp * microbatch = 8; nearest valid: 8");
+}
+
+TEST(ValidatePlan, RefusesMoreRanksThanHeadsOrStagesThanLayers) {
+  Case wanted = sound();
+  wanted.model.heads = 3;
+  EXPECT_EQ(fault(wanted), "plan.tp 4 is more than the 3 attention heads of the model; nearest valid: 3");
+  wanted = sound();
+  wanted.model.layers = 1;
+  EXPECT_EQ(fault(wanted), "plan.pp 2 is more than the 1 layers of the model; nearest valid: 1");
+}
+
+TEST(ValidatePlan, CountsLiveTiles) {
+  Case wanted = sound();
+  wanted.mesh.dead_tiles = {{0, 0}};
+  EXPECT_EQ(fault(wanted),
+            "the plan needs 16 tiles (dp 2 * tp 4 * pp 2), the wafer has 15 that live; nearest valid: dp 1");
+  wanted.mesh = {{1, 4}, {}, {}};
+  EXPECT_EQ(
+      fault(wanted),
+      "the plan needs 16 tiles (dp 2 * tp 4 * pp 2), the wafer has 4 that live; nearest valid: dp 1 with "
+      "tp * pp <= 4");
+}
+
+TEST(ValidatePlan, ReportsDegreesBelowOneAndBadOrders) {
+  Case wanted = sound();
+  wanted.plan.dp = 0;
+  EXPECT_EQ(fault(wanted), "plan.dp 0 is below 1; nearest valid: 1");
+  wanted = sound();
+  wanted.training.microbatch = 0;
+  EXPECT_EQ(fault(wanted), "training.microbatch 0 is below 1; nearest valid: 1");
+  wanted = sound();
+  wanted.plan.order = {Axis::tp, Axis::tp, Axis::dp};
+  EXPECT_EQ(fault(wanted), "plan.mapping.order [tp, tp, dp] does not name tp, pp and dp once each");
+}
+
+TEST(ValidatePlan, ReportsAllFaultsAtOnce) {
+  Case wanted = sound();
+  wanted.model.heads = 2;
+  wanted.model.layers = 1;
+  wanted.training.global_batch = 33;
+  EXPECT_EQ(fault(wanted),
+            "plan.tp 4 is more than the 2 attention heads of the model; nearest valid: 2; "
+            "plan.pp 2 is more than the 1 layers of the model; nearest valid: 1; "
+            "training.global_batch 33 is not a multiple of dp * microbatch = 8; nearest valid: 32 or 40");
+}
+
+TEST(ValidatePlan, LimitsMicrobatchesToWhatAMessageKeyHolds) {
+  Case wanted = sound();
+  wanted.training.global_batch = 8 * 65536;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.training.global_batch += 8;
+  EXPECT_EQ(
+      fault(wanted),
+      "training.global_batch 524296 makes more than 65536 microbatches a replica; nearest valid: 524288");
+}
+
+TEST(Plan, ElementBytes) {
+  EXPECT_EQ(element_bytes(Precision::fp32), 4U);
+  EXPECT_EQ(element_bytes(Precision::bf16), 2U);
+  EXPECT_EQ(element_bytes(Precision::fp16), 2U);
+}
+
+TEST(Plan, NamesAreThoseOfScenarios) {
+  EXPECT_STREQ(to_string(Axis::tatp), "tatp");
+  EXPECT_STREQ(to_string(MemoryClass::communication_buffers), "communication_buffers");
+  EXPECT_STREQ(to_string(Collective::automatic), "auto");
+  EXPECT_STREQ(to_string(Collective::rows_cols), "rows_cols");
+}
+
+}  // namespace
+}  // namespace wafersim::workloads

@@ -1,0 +1,77 @@
+#include "topology/routing_policies.h"
+
+namespace wafersim::topology {
+namespace {
+
+enum class Axis : std::uint8_t { x, y };
+
+constexpr Axis axis_of(Direction direction) {
+  return direction == Direction::east || direction == Direction::west ? Axis::x : Axis::y;
+}
+
+constexpr std::optional<Direction> step(Axis axis, Coord from, Coord to) {
+  if (axis == Axis::x && from.x != to.x) return to.x > from.x ? Direction::east : Direction::west;
+  if (axis == Axis::y && from.y != to.y) return to.y > from.y ? Direction::south : Direction::north;
+  return std::nullopt;
+}
+
+/// Corrects one coordinate completely before the other. Never turns from the second axis back into the first,
+/// so no cycle of links can wait for itself (Dally & Seitz 1987). Knows no way around a dead link.
+class DimensionOrderRouting final : public Routing {
+ public:
+  DimensionOrderRouting(const Mesh& mesh, std::string name, Axis first)
+      : mesh_(mesh), name_(std::move(name)), first_(first), second_(first == Axis::x ? Axis::y : Axis::x) {}
+
+  const std::string& name() const override { return name_; }
+
+  Hop next(TileId at, TileId destination) const override {
+    const std::optional<Direction> output = wanted(at, destination);
+    if (!output) return Hop::local;
+    if (mesh_.has_faults() && !mesh_.link_alive(Mesh::link(at, *output))) return Hop::unreachable;
+    return to_hop(*output);
+  }
+
+  std::optional<Direction> blocked_output(TileId at, TileId destination) const override {
+    return wanted(at, destination);
+  }
+
+  TurnSets permitted_turns(const Mesh& mesh) const override {
+    TurnSets turns(mesh.link_slots(), 0);
+    for (LinkId link = 0; link < mesh.link_slots(); ++link) {
+      if (!mesh.link_alive(link)) continue;
+      const Direction in = Mesh::link_direction(link);
+      const TileId through = mesh.neighbour(Mesh::link_source(link), in);
+      for (const Direction out : kAllDirections) {
+        const bool permitted = out == in || (axis_of(in) == first_ && axis_of(out) == second_);
+        if (!permitted || !mesh.link_alive(Mesh::link(through, out))) continue;
+        turns[link] |= turn_bit(out);
+      }
+    }
+    return turns;
+  }
+
+ private:
+  std::optional<Direction> wanted(TileId at, TileId destination) const {
+    const Coord from = mesh_.coord(at);
+    const Coord to = mesh_.coord(destination);
+    const std::optional<Direction> output = step(first_, from, to);
+    return output ? output : step(second_, from, to);
+  }
+
+  const Mesh& mesh_;
+  std::string name_;
+  Axis first_;
+  Axis second_;
+};
+
+}  // namespace
+
+std::unique_ptr<Routing> make_xy_routing(const Mesh& mesh) {
+  return std::make_unique<DimensionOrderRouting>(mesh, "xy", Axis::x);
+}
+
+std::unique_ptr<Routing> make_yx_routing(const Mesh& mesh) {
+  return std::make_unique<DimensionOrderRouting>(mesh, "yx", Axis::y);
+}
+
+}  // namespace wafersim::topology

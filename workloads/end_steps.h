@@ -1,0 +1,41 @@
+#pragma once
+
+#include "workloads/layer.h"
+
+namespace wafersim::workloads {
+
+/// The token embedding, cut over the vocabulary: a rank looks up the tokens it holds, the sum over ranks has
+/// them all. `forward` hands the residual stream on, `backward` takes the first layer's input gradient and
+/// adds it to the rows of the table.
+void emit_embedding_forward(StepEmitter& step);
+void emit_embedding_backward(StepEmitter& step);
+
+/// Final norm, logits of the rank's part of the vocabulary and softmax cross-entropy (the maximum and the sum
+/// of each token's row are all-reduced as 4-byte values). Keeps the norm's output and the probabilities until
+/// the backward step, which makes the last layer's output gradient and the head's weight gradient.
+void emit_head_forward(StepEmitter& step);
+void emit_head_backward(StepEmitter& step);
+
+/// The weights that one gradient_sync or parameter_gather step is about.
+struct Bucket {
+  std::uint64_t parameters = 0;
+  std::uint64_t tied_parameters = 0;  ///< of them, those that another pipeline stage holds a copy of
+};
+
+/// Sums a bucket's gradients over the replicas: all-reduce, or reduce-scatter with zero 1, of values of the
+/// training precision.
+void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket);
+
+/// Sums the gradients of tied weights, which the replicas have summed already, with the other end of the
+/// pipeline: the tile's own shard only with zero 1.
+void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket);
+
+/// The global gradient norm and the optimizer on the parameters that the tile updates. `groups`: over which
+/// the norm is summed, in this order.
+void emit_optimizer(StepEmitter& step, const TrainingSpec& training, std::uint64_t local_parameters,
+                    const std::vector<Group>& groups);
+
+/// Collects the updated weights of a bucket from the replicas (zero 1).
+void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket);
+
+}  // namespace wafersim::workloads

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "workloads/step_emitter.h"
+
+/// The steps of one transformer layer on one tensor-parallel rank (Shoeybi et al. 2019; with sequence
+/// parallelism Korthikanti et al. 2022).
+///
+/// Who owns the residual stream: a step allocates what it hands on, and the step of the same pass direction
+/// that follows takes it over. A layer keeps its input until its own backward step, which frees it; a
+/// backward step frees the gradient it was given. Step after step the memory of a tile so returns to its
+/// base.
+namespace wafersim::workloads {
+
+/// Where a layer step stands within its stage.
+enum class EdgeKind {
+  inside,  ///< the neighbour step runs on the same tile
+  remote,  ///< the neighbour step runs on another stage: receive or send
+  open     ///< there is none (a model without embedding or head): the tensor is made, or dropped, here
+};
+struct LayerEdges {
+  EdgeKind input = EdgeKind::inside;   ///< towards the first layer
+  EdgeKind output = EdgeKind::inside;  ///< towards the last layer
+  auto operator<=>(const LayerEdges&) const = default;
+};
+
+/// Which tensors stay after they were used in the forward direction. The layer's input always does.
+struct Retention {
+  bool layer =
+      true;  ///< norms' outputs, q, k, v, attention output, middle of the layer, MLP inputs and outputs
+  bool scores = true;  ///< materialized scores
+};
+/// What a forward step leaves for the backward step under a recompute policy.
+Retention forward_retention(models::Recompute recompute);
+
+void emit_layer_forward(StepEmitter& step, const LayerEdges& edges, models::Recompute recompute);
+void emit_layer_backward(StepEmitter& step, const LayerEdges& edges, models::Recompute recompute);
+
+/// Bytes that a layer holds from its forward to its backward step, its input included: for MHA with a 4h GELU
+/// MLP and materialized attention Megatron's sbh(10 + 24/t + 5as/(ht)), see Shard::dropout.
+Bytes saved_bytes_per_layer(const models::TransformerSpec& model, const Shard& shard,
+                            models::Recompute recompute);
+
+/// The forward computation from input to output, as the forward step does it and a backward step that
+/// recomputes repeats it. Returns the output, newly allocated.
+Deps emit_layer_body(StepEmitter& step, const Deps& input, const Retention& keep);
+
+/// Scores, softmax and the weighted sum of values after q, k and v are there. Allocates scores
+/// (materialized), statistics (fused) and the output; `recompute` allocates the scores only, because the rest
+/// was saved.
+Deps emit_attention_core(StepEmitter& step, const Deps& qkv, const Retention& keep, bool recompute);
+
+/// FLOPs of the vector engine per element; a transcendental function counts four, as it does by polynomial or
+/// table.
+namespace vector_flops {
+inline constexpr std::uint64_t kLayerNorm = 8;  ///< mean 1, variance 3, normalise 2, scale and shift 2
+inline constexpr std::uint64_t kRmsNorm = 4;    ///< square and sum 2, normalise 1, scale 1
+inline constexpr std::uint64_t kNormBackward =
+    2;  ///< times the forward: two row sums, and gradients of the scale and shift
+inline constexpr std::uint64_t kSoftmax =
+    6;  ///< maximum, subtraction, exponential as two instructions, sum, division
+inline constexpr std::uint64_t kSoftmaxBackward =
+    4;  ///< P (dP - sum(P dP)): product, sum, difference, product
+inline constexpr std::uint64_t kSoftmaxFromStatistics =
+    3;                                      ///< exp(S - L): difference, exponential as two instructions
+inline constexpr std::uint64_t kGelu = 12;  ///< cubic argument 5, tanh 4, half (1 + tanh) x 3
+inline constexpr std::uint64_t kGeluBackward =
+    16;  ///< the forward's argument and tanh, its derivative, times the gradient
+inline constexpr std::uint64_t kSwiglu =
+    8;  ///< sigmoid 6 (negation, exponential 4, division with addition), two products
+inline constexpr std::uint64_t kSwigluBackward =
+    12;                                      ///< sigmoid 6, gradients of gate and up by three products each
+inline constexpr std::uint64_t kRotary = 3;  ///< two products and one addition per element of q and k
+inline constexpr std::uint64_t kResidual = 1;
+inline constexpr std::uint64_t kDropout = 2;  ///< mask and scale; the random bits are not counted
+}  // namespace vector_flops
+std::uint64_t norm_flops(const models::TransformerSpec& model);
+
+}  // namespace wafersim::workloads

@@ -1,0 +1,352 @@
+#include "workloads/lowering.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "workloads/end_steps.h"
+#include "workloads/memory_plan.h"
+#include "workloads/program_builder.h"
+#include "workloads/schedule.h"
+
+namespace wafersim::workloads {
+
+namespace {
+
+Shard shard_of(const LoweringInput& input, int tp) {
+  return make_shard(input.model, input.training, input.plan, tp);
+}
+
+/// Both ends of the pipeline hold the embedding's weight.
+bool ties_across_stages(const LoweringInput& input) {
+  return input.model.tied_embeddings && input.model.embedding && input.model.head && input.plan.pp > 1;
+}
+
+std::vector<std::int32_t> in_flight_by_stage(const LoweringInput& input) {
+  const auto microbatches = static_cast<std::int32_t>(input.training.microbatches(input.plan.dp));
+  std::vector<std::int32_t> result;
+  for (int stage = 0; stage < input.plan.pp; ++stage) {
+    result.push_back(microbatches_in_flight(input.plan.schedule, stage, input.plan.pp, microbatches));
+  }
+  return result;
+}
+
+/// Where a rank's groups stand in its tile's peers: tp, dp, pp, then (on the ends of a pipeline with tied
+/// embeddings) itself and the other end.
+struct PeerLayout {
+  explicit PeerLayout(const PlanSpec& plan)
+      : dp(static_cast<std::uint32_t>(plan.tp)),
+        pp(dp + static_cast<std::uint32_t>(plan.dp)),
+        tie(pp + static_cast<std::uint32_t>(plan.pp)) {}
+  std::uint32_t tp = 0;
+  std::uint32_t dp;
+  std::uint32_t pp;
+  std::uint32_t tie;
+};
+
+struct Ranks {
+  int tp = 0;
+  int pp = 0;
+  int dp = 0;
+};
+
+/// Lowers a plan under one placement of the memory classes.
+class Lowering {
+ public:
+  Lowering(const LoweringInput& input, const Mapping& mapping,
+           const std::array<bool, kMemoryClasses>& in_dram)
+      : input_(input), mapping_(mapping), layout_(input.plan) {
+    trace_.in_dram = in_dram;
+    trace_.pipeline_stages = input.plan.pp;
+    trace_.iterations = input.training.iterations;
+    for (int tp = 0; tp < input.plan.tp; ++tp) contexts_.push_back(make_context(tp));
+  }
+
+  Trace run() {
+    for (int dp = 0; dp < input_.plan.dp; ++dp) {
+      for (int pp = 0; pp < input_.plan.pp; ++pp) {
+        for (int tp = 0; tp < input_.plan.tp; ++tp) bind({tp, pp, dp});
+      }
+    }
+    std::sort(trace_.tiles.begin(), trace_.tiles.end(),
+              [](const TileBinding& a, const TileBinding& b) { return a.tile < b.tile; });
+    return std::move(trace_);
+  }
+
+ private:
+  RankContext make_context(int tp) const {
+    return {.input = input_,
+            .shard = shard_of(input_, tp),
+            .tp = group(Axis::tp, input_.plan.tp, tp, layout_.tp),
+            .previous_stage = layout_.pp + static_cast<std::uint32_t>(input_.plan.pp - 1),
+            .next_stage = layout_.pp + (input_.plan.pp > 1 ? 1U : 0U),
+            .in_dram = trace_.in_dram};
+  }
+
+  Group group(Axis axis, int size, int rank, std::uint32_t first_peer) const {
+    return {axis, size, rank, mapping_.axis_shape(axis), mapping_.axis_positions(axis), first_peer};
+  }
+  Group dp_group(const Ranks& ranks) const { return group(Axis::dp, input_.plan.dp, ranks.dp, layout_.dp); }
+  Group tie_group(const Ranks& ranks) const {
+    if (!ties_across_stages(input_) || (!is_first(ranks) && !is_last(ranks))) return {};
+    return {Axis::pp, 2, is_first(ranks) ? 0 : 1, {1, 2}, {{0, 0}, {1, 0}}, layout_.tie};
+  }
+
+  bool is_first(const Ranks& ranks) const { return ranks.pp == 0; }
+  bool is_last(const Ranks& ranks) const { return ranks.pp == input_.plan.pp - 1; }
+  bool has_embedding(const Ranks& ranks) const { return input_.model.embedding && is_first(ranks); }
+  bool has_head(const Ranks& ranks) const { return input_.model.head && is_last(ranks); }
+  LayerRange layers(const Ranks& ranks) const {
+    return stage_layers(input_.model.layers, ranks.pp, input_.plan.pp);
+  }
+
+  /// The weights of a tile, one bucket for each layer; -1 stands for the embedding, the number of layers for
+  /// the head.
+  std::map<std::int32_t, Bucket> buckets(const Ranks& ranks) const {
+    const Shard& shard = contexts_[static_cast<std::size_t>(ranks.tp)].shard;
+    std::map<std::int32_t, Bucket> result;
+    const std::uint64_t tied = ties_across_stages(input_) ? token_embedding_parameters(shard) : 0;
+    if (has_embedding(ranks)) result[-1] = {embedding_parameters(input_.model, shard), tied};
+    const LayerRange range = layers(ranks);
+    for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
+      result[layer] = {layer_parameters(input_.model, shard), 0};
+    }
+    if (has_head(ranks)) {
+      const bool separate = tied > 0 || !input_.model.embedding;
+      const std::uint64_t parameters = head_parameters(input_.model, shard, separate);
+      if (parameters > 0) result[input_.model.layers] = {parameters, tied};
+    }
+    return result;
+  }
+
+  template <class Emit>
+  std::uint32_t make_template(const char* name, const Ranks& ranks, Emit&& emit) {
+    StepEmitter step(trace_, name, contexts_[static_cast<std::size_t>(ranks.tp)]);
+    emit(step);
+    return step.finish();
+  }
+
+  LayerEdges edges(const Ranks& ranks, std::int32_t layer) const {
+    LayerEdges result;
+    if (layer == layers(ranks).first) {
+      result.input = !is_first(ranks)       ? EdgeKind::remote
+                     : has_embedding(ranks) ? EdgeKind::inside
+                                            : EdgeKind::open;
+    }
+    if (layer == layers(ranks).last()) {
+      result.output = !is_last(ranks)   ? EdgeKind::remote
+                      : has_head(ranks) ? EdgeKind::inside
+                                        : EdgeKind::open;
+    }
+    return result;
+  }
+
+  /// The template of a step of the model itself. Layers with equal edges share it.
+  std::uint32_t model_template(StepKind kind, Pass pass, const Ranks& ranks, std::int32_t layer) {
+    const LayerEdges at = kind == StepKind::layer ? edges(ranks, layer) : LayerEdges{};
+    const auto key = std::tuple(kind, pass, at, ranks.tp);
+    const auto known = templates_.find(key);
+    if (known != templates_.end()) return known->second;
+    const bool forward = pass == Pass::forward;
+    std::uint32_t made = 0;
+    if (kind == StepKind::layer) {
+      made = make_template(forward ? "layer.forward" : "layer.backward", ranks, [&](StepEmitter& step) {
+        (forward ? emit_layer_forward : emit_layer_backward)(step, at, input_.training.recompute);
+      });
+    } else if (kind == StepKind::embedding) {
+      made = make_template(forward ? "embedding.forward" : "embedding.backward", ranks,
+                           forward ? emit_embedding_forward : emit_embedding_backward);
+    } else {
+      made = make_template(forward ? "head.forward" : "head.backward", ranks,
+                           forward ? emit_head_forward : emit_head_backward);
+    }
+    templates_.emplace(key, made);
+    return made;
+  }
+
+  std::uint64_t updated_parameters(const Ranks& ranks) const {
+    std::uint64_t total = 0;
+    for (const auto& [layer, bucket] : buckets(ranks)) {
+      total += input_.plan.zero == 0 ? bucket.parameters : share(bucket.parameters, input_.plan.dp, ranks.dp);
+    }
+    return total;
+  }
+
+  void add_forward(ProgramBuilder& program, const Ranks& ranks, std::int32_t microbatch) {
+    const auto add = [&](StepKind kind, std::int32_t layer) {
+      program.foreground({.step_template = model_template(kind, Pass::forward, ranks, layer),
+                          .kind = kind,
+                          .pass = Pass::forward,
+                          .layer = layer,
+                          .microbatch = microbatch});
+    };
+    if (has_embedding(ranks)) add(StepKind::embedding, -1);
+    const LayerRange range = layers(ranks);
+    for (std::int32_t layer = range.first; layer <= range.last(); ++layer) add(StepKind::layer, layer);
+    if (has_head(ranks)) add(StepKind::head, -1);
+  }
+
+  /// `sync`: the templates of the gradient sums that start behind each bucket's backward step, empty but for
+  /// the last microbatch.
+  void add_backward(ProgramBuilder& program, const Ranks& ranks, std::int32_t microbatch,
+                    const std::map<std::int32_t, std::uint32_t>& sync) {
+    const auto add = [&](StepKind kind, std::int32_t layer, std::int32_t bucket) {
+      program.foreground({.step_template = model_template(kind, Pass::backward, ranks, layer),
+                          .kind = kind,
+                          .pass = Pass::backward,
+                          .layer = layer,
+                          .microbatch = microbatch});
+      const auto found = sync.find(bucket);
+      if (found == sync.end()) return;
+      program.gradient_sync(
+          {.step_template = found->second, .kind = StepKind::gradient_sync, .layer = bucket});
+    };
+    if (has_head(ranks)) add(StepKind::head, -1, input_.model.layers);
+    const LayerRange range = layers(ranks);
+    for (std::int32_t layer = range.last(); layer >= range.first; --layer) add(StepKind::layer, layer, layer);
+    if (has_embedding(ranks)) add(StepKind::embedding, -1, -1);
+  }
+
+  std::map<std::int32_t, std::uint32_t> sync_templates(const Ranks& ranks) {
+    std::map<std::int32_t, std::uint32_t> result;
+    const Group dp = dp_group(ranks);
+    if (dp.size == 1) return result;
+    for (const auto& [layer, bucket] : buckets(ranks)) {
+      result[layer] = make_template("gradient_sync", ranks,
+                                    [&](StepEmitter& step) { emit_gradient_sync(step, dp, bucket); });
+    }
+    return result;
+  }
+
+  /// On the ends of a pipeline with tied embeddings. Both ends use layer -1, so that their messages match.
+  void add_tied_gradient_sync(ProgramBuilder& program, const Ranks& ranks) {
+    const Group tie = tie_group(ranks);
+    if (tie.size == 1) return;
+    const Bucket bucket = buckets(ranks).at(is_first(ranks) ? -1 : input_.model.layers);
+    program.tied_gradient_sync(
+        {.step_template = make_template(
+             "gradient_sync.tied", ranks,
+             [&](StepEmitter& step) { emit_tied_gradient_sync(step, dp_group(ranks), tie, bucket); }),
+         .kind = StepKind::gradient_sync});
+  }
+
+  /// The optimizer and, with zero 1, the gathers of the weights that it updated.
+  void add_update(ProgramBuilder& program, const Ranks& ranks) {
+    if (input_.training.optimizer == Optimizer::none) return;
+    program.optimizer({.step_template = make_template("optimizer", ranks,
+                                                      [&](StepEmitter& step) {
+                                                        emit_optimizer(step, input_.training,
+                                                                       updated_parameters(ranks),
+                                                                       norm_groups(ranks));
+                                                      }),
+                       .kind = StepKind::optimizer});
+    if (input_.plan.zero == 0 || input_.plan.dp == 1) return;
+    for (const auto& [layer, bucket] : buckets(ranks)) {
+      const std::uint32_t gather = make_template("parameter_gather", ranks, [&](StepEmitter& step) {
+        emit_parameter_gather(step, dp_group(ranks), bucket);
+      });
+      program.parameter_gather({.step_template = gather, .kind = StepKind::parameter_gather, .layer = layer});
+    }
+  }
+
+  /// Over which groups the gradient norm is summed. Replicas hold the same gradients unless zero 1 cuts them.
+  std::vector<Group> norm_groups(const Ranks& ranks) const {
+    std::vector<Group> result{contexts_[static_cast<std::size_t>(ranks.tp)].tp,
+                              group(Axis::pp, input_.plan.pp, ranks.pp, layout_.pp)};
+    if (input_.plan.zero > 0) result.push_back(dp_group(ranks));
+    return result;
+  }
+
+  std::uint32_t make_program(const Ranks& ranks) {
+    const auto microbatches = static_cast<std::int32_t>(input_.training.microbatches(input_.plan.dp));
+    const auto sync = sync_templates(ranks);
+    ProgramBuilder program;
+    for (int iteration = 0; iteration < input_.training.iterations; ++iteration) {
+      program.start_iteration(iteration);
+      for (const ScheduleSlot& slot :
+           schedule_order(input_.plan.schedule, ranks.pp, input_.plan.pp, microbatches)) {
+        if (slot.pass == Pass::forward) {
+          add_forward(program, ranks, slot.microbatch);
+        } else {
+          const bool last = slot.microbatch == microbatches - 1;
+          add_backward(program, ranks, slot.microbatch,
+                       last ? sync : std::map<std::int32_t, std::uint32_t>{});
+        }
+      }
+      add_tied_gradient_sync(program, ranks);
+      add_update(program, ranks);
+    }
+    trace_.programs.push_back(program.finish());
+    return static_cast<std::uint32_t>(trace_.programs.size() - 1);
+  }
+
+  std::uint32_t make_statics(const Ranks& ranks) {
+    std::uint64_t parameters = 0;
+    for (const auto& [layer, bucket] : buckets(ranks)) parameters += bucket.parameters;
+    const Bytes element = element_bytes(input_.training.precision);
+    std::array<Bytes, kMemoryClasses> bytes{};
+    bytes[static_cast<std::size_t>(MemoryClass::parameters)] = parameters * element;
+    bytes[static_cast<std::size_t>(MemoryClass::gradients)] = parameters * element;
+    bytes[static_cast<std::size_t>(MemoryClass::optimizer)] =
+        updated_parameters(ranks) *
+        optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);
+    const auto [found, fresh] = statics_.emplace(bytes, static_cast<std::uint32_t>(trace_.statics.size()));
+    if (fresh) trace_.statics.push_back({bytes});
+    return found->second;
+  }
+
+  /// Appends a group's members as `rank` sees them: itself first, the others in cyclic order.
+  void add_peers(const std::vector<TileId>& members, int rank) {
+    const auto first = members.begin() + rank;
+    trace_.peers.insert(trace_.peers.end(), first, members.end());
+    trace_.peers.insert(trace_.peers.end(), members.begin(), first);
+  }
+
+  void bind(const Ranks& ranks) {
+    TileBinding binding;
+    binding.tile = mapping_.tile(ranks.tp, ranks.pp, ranks.dp);
+    binding.program = make_program(ranks);
+    binding.stage = ranks.pp;
+    binding.group = ranks.dp * input_.plan.pp + ranks.pp;
+    binding.statics = make_statics(ranks);
+    binding.first_peer = static_cast<std::uint32_t>(trace_.peers.size());
+    const std::vector<TileId> stages = mapping_.pp_group(ranks.tp, ranks.dp);
+    add_peers(mapping_.tp_group(ranks.pp, ranks.dp), ranks.tp);
+    add_peers(mapping_.dp_group(ranks.tp, ranks.pp), ranks.dp);
+    add_peers(stages, ranks.pp);
+    const Group tie = tie_group(ranks);
+    if (tie.size == 2) add_peers({stages.front(), stages.back()}, tie.rank);
+    binding.peer_count = static_cast<std::uint32_t>(trace_.peers.size()) - binding.first_peer;
+    trace_.tiles.push_back(binding);
+  }
+
+  const LoweringInput& input_;
+  const Mapping& mapping_;
+  PeerLayout layout_;
+  Trace trace_;
+  std::vector<RankContext> contexts_;
+  std::map<std::tuple<StepKind, Pass, LayerEdges, int>, std::uint32_t> templates_;
+  std::map<std::array<Bytes, kMemoryClasses>, std::uint32_t> statics_;
+};
+
+}  // namespace
+
+LoweredPlan lower(const LoweringInput& input) {
+  validate_plan(input.plan, input.training, input.model, input.mesh);
+  Mapping mapping(input.plan, input.mesh);
+  const std::vector<std::int32_t> in_flight = in_flight_by_stage(input);
+
+  // The bytes of each class do not depend on where it lives: bound them first, then place, then lower for
+  // good.
+  Trace trace = Lowering(input, mapping, {}).run();
+  MemoryBound bound = bound_memory(trace, in_flight, input.hardware);
+  const auto in_dram = resolve_placement(input.placement, bound, input.hardware);
+  if (in_dram != trace.in_dram) {
+    trace = Lowering(input, mapping, in_dram).run();
+    bound = bound_memory(trace, in_flight, input.hardware);
+  }
+  return {std::move(mapping), std::move(trace), bound};
+}
+
+}  // namespace wafersim::workloads

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "models/hardware.h"
+#include "models/transformer.h"
+#include "topology/mesh.h"
+#include "workloads/mapping.h"
+#include "workloads/plan.h"
+#include "workloads/trace.h"
+
+namespace wafersim::workloads {
+
+struct LoweringInput {
+  const models::TransformerSpec& model;
+  const TrainingSpec& training;
+  const PlanSpec& plan;
+  const PlacementSpec& placement;
+  const models::HardwareModel& hardware;
+  const topology::Mesh& mesh;
+};
+
+/// Memory of the fullest tile by class, an upper bound of what a run reaches: statics plus every allocation that may be live at
+/// once plus communication buffers for every message that may arrive early.
+struct MemoryBound {
+  std::array<Bytes, kMemoryClasses> by_class{};   ///< largest over tiles, class by class
+  Bytes peak_bytes = 0;                           ///< largest total of a tile
+  Bytes peak_sram_bytes = 0;
+  Bytes peak_dram_bytes = 0;
+  TileId peak_tile = kNoTile;
+  Bytes sram_capacity = 0;                        ///< of a tile
+  Bytes dram_capacity = 0;                        ///< a tile's share of its die; 0 without DRAM
+  bool fits = false;
+};
+
+struct LoweredPlan {
+  Mapping mapping;
+  Trace trace;
+  MemoryBound memory;
+};
+
+/// Lowers a plan into a trace: validates, maps, schedules. Throws PlanError when the plan cannot run.
+LoweredPlan lower(const LoweringInput& input);
+
+}  // namespace wafersim::workloads

@@ -1,0 +1,353 @@
+#include "workloads/mapping.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "topology/shapes.h"
+
+namespace wafersim::workloads {
+namespace {
+
+using topology::Coord;
+using topology::Mesh;
+using topology::Shape;
+
+constexpr std::size_t kNamedDeadTiles = 4;
+
+/// What is asked of one axis.
+struct AxisRequest {
+  Axis axis = Axis::none;
+  int degree = 1;
+  Placement placement = Placement::automatic;
+  std::vector<Shape> shapes;  ///< to be tried, best first
+};
+
+int degree_of(const PlanSpec& plan, Axis axis) {
+  switch (axis) {
+    case Axis::tp:
+      return plan.tp;
+    case Axis::pp:
+      return plan.pp;
+    default:
+      return plan.dp;
+  }
+}
+
+/// All rows x cols = count, the most square first, the wider of two equally square ones first.
+std::vector<Shape> factorizations(int count) {
+  std::vector<Shape> shapes;
+  for (int rows = 1; rows * rows <= count; ++rows) {
+    if (count % rows != 0) continue;
+    const int cols = count / rows;
+    if (rows != cols) shapes.push_back({cols, rows});
+    shapes.push_back({rows, cols});
+  }
+  std::reverse(shapes.begin(), shapes.end());
+  return shapes;
+}
+
+std::vector<Shape> candidate_shapes(const AxisRequest& request, const AxisMapping& wanted) {
+  const int degree = request.degree;
+  if (degree == 1) return {{1, 1}};
+  if (wanted.placement == Placement::row) return {{1, degree}};
+  if (wanted.placement == Placement::col) return {{degree, 1}};
+  if (!wanted.shape) return factorizations(degree);
+  if (wanted.shape->size() != degree) {
+    throw PlanError(fmt::format("plan.mapping.{}: shape {} has {} places, the degree is {}",
+                                to_string(request.axis), topology::to_string(*wanted.shape),
+                                wanted.shape->size(), degree));
+  }
+  return {*wanted.shape};
+}
+
+Placement resolve(Axis axis, Placement wanted) {
+  if (wanted != Placement::automatic) return wanted;
+  return axis == Axis::pp ? Placement::snake : Placement::block;
+}
+
+std::vector<AxisRequest> requests(const PlanSpec& plan) {
+  std::vector<Axis> order = plan.order;
+  std::sort(order.begin(), order.end());
+  if (order != std::vector<Axis>{Axis::tp, Axis::dp, Axis::pp}) {
+    throw PlanError("plan.mapping.order does not name tp, pp and dp once each");
+  }
+  std::vector<AxisRequest> all;
+  for (const Axis axis : plan.order) {
+    const auto found = plan.mapping.find(axis);
+    const AxisMapping wanted = found == plan.mapping.end() ? AxisMapping{} : found->second;
+    AxisRequest request{axis, degree_of(plan, axis), resolve(axis, wanted.placement), {}};
+    if (request.degree < 1) {
+      throw PlanError(
+          fmt::format("plan.{} {} is below 1; nearest valid: 1", to_string(axis), request.degree));
+    }
+    request.shapes = candidate_shapes(request, wanted);
+    all.push_back(std::move(request));
+  }
+  return all;
+}
+
+/// Chooses a shape for each axis such that the whole rectangle fits the mesh.
+class ShapeSearch {
+ public:
+  ShapeSearch(const std::vector<AxisRequest>& axes, const Shape& mesh) : axes_(axes), mesh_(mesh) {}
+
+  std::vector<Shape> run() {
+    if (!place({1, 1})) refuse();
+    return chosen_;
+  }
+
+ private:
+  /// Depth first from the inside out, so that the shape of the outermost axis changes first.
+  bool place(const Shape& inner) {
+    const std::size_t depth = chosen_.size();
+    if (depth == axes_.size()) return true;
+    if (depth >= reached_) {
+      reached_ = depth + 1;
+      stuck_inner_ = inner;
+    }
+    for (const Shape& shape : axes_[depth].shapes) {
+      const Shape outer{inner.rows * shape.rows, inner.cols * shape.cols};
+      if (outer.rows > mesh_.rows || outer.cols > mesh_.cols) continue;
+      chosen_.push_back(shape);
+      if (place(outer)) return true;
+      chosen_.pop_back();
+    }
+    return false;
+  }
+
+  [[noreturn]] void refuse() const {
+    const AxisRequest& axis = axes_[reached_ - 1];
+    const Shape& shape = axis.shapes.front();
+    throw PlanError(fmt::format(
+        "plan.mapping.{0}: {1} copies of a rectangle of {2} tiles do not fit the mesh of {3}: as {4} they "
+        "take {5}{6}",
+        to_string(axis.axis), axis.degree, topology::to_string(stuck_inner_), topology::to_string(mesh_),
+        topology::to_string(shape),
+        topology::to_string(Shape{stuck_inner_.rows * shape.rows, stuck_inner_.cols * shape.cols}),
+        axis.shapes.size() > 1 ? ", and no other factorization fits" : ""));
+  }
+
+  const std::vector<AxisRequest>& axes_;
+  Shape mesh_;
+  std::vector<Shape> chosen_;
+  std::size_t reached_ = 0;  ///< axes that were ever tried
+  Shape stuck_inner_;        ///< the rectangle inside the last of them, at the first try
+};
+
+/// Tiles inside their rectangle; the rank of the innermost axis runs fastest.
+struct Layout {
+  Shape rectangle{1, 1};
+  std::vector<Coord> places{{0, 0}};
+};
+
+Layout copies(const Layout& inner, const Shape& shape, const std::vector<Coord>& positions) {
+  const auto [rows, cols] = inner.rectangle;
+  Layout outer{{rows * shape.rows, cols * shape.cols}, {}};
+  outer.places.reserve(inner.places.size() * positions.size());
+  for (const Coord& position : positions) {
+    for (const Coord& place : inner.places) {
+      outer.places.push_back({position.x * cols + place.x, position.y * rows + place.y});
+    }
+  }
+  return outer;
+}
+
+Layout strides(const Layout& inner, const Shape& shape) {
+  const auto [rows, cols] = inner.rectangle;
+  const int stride = rows * cols;
+  Layout outer{{rows * shape.rows, cols * shape.cols}, {}};
+  outer.places.reserve(inner.places.size() * static_cast<std::size_t>(shape.size()));
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    for (const Coord& place : inner.places) {
+      const int number = rank * stride + place.y * cols + place.x;
+      outer.places.push_back({number % outer.rectangle.cols, number / outer.rectangle.cols});
+    }
+  }
+  return outer;
+}
+
+constexpr std::size_t slot(Axis axis) { return static_cast<std::size_t>(axis); }
+using RankOfAxis = std::array<int, kAxes>;
+
+/// The ranks whose tile is `number` in a layout.
+RankOfAxis ranks_at(const std::vector<AxisRequest>& axes, std::size_t number) {
+  RankOfAxis ranks{};
+  for (const AxisRequest& axis : axes) {
+    const auto degree = static_cast<std::size_t>(axis.degree);
+    ranks[slot(axis.axis)] = static_cast<int>(number % degree);
+    number /= degree;
+  }
+  return ranks;
+}
+
+Layout add_axis(const Layout& inner, const AxisRequest& axis, const Shape& shape) {
+  if (axis.placement == Placement::strided) return strides(inner, shape);
+  const bool snake = axis.placement == Placement::snake;
+  return copies(inner, shape, snake ? topology::snake(shape) : topology::row_major(shape));
+}
+
+/// Counts dead tiles in any rectangle in constant time (two-dimensional prefix sums).
+class DeadTiles {
+ public:
+  explicit DeadTiles(const Mesh& mesh)
+      : mesh_(mesh), width_(mesh.cols() + 1), sums_(static_cast<std::size_t>(width_ * (mesh.rows() + 1)), 0) {
+    for (int y = 0; y < mesh.rows(); ++y) {
+      for (int x = 0; x < mesh.cols(); ++x) {
+        const int dead = mesh.alive(mesh.tile_at({x, y})) ? 0 : 1;
+        sums_[at(x + 1, y + 1)] = dead + sums_[at(x, y + 1)] + sums_[at(x + 1, y)] - sums_[at(x, y)];
+      }
+    }
+  }
+
+  bool any(Coord corner, const Shape& shape) const {
+    const int right = corner.x + shape.cols, below = corner.y + shape.rows;
+    return sums_[at(right, below)] - sums_[at(corner.x, below)] - sums_[at(right, corner.y)] +
+               sums_[at(corner.x, corner.y)] >
+           0;
+  }
+
+  /// Names of the first dead tiles of the north-west corner, row-major.
+  std::string names(const Shape& shape) const {
+    std::vector<std::string> names;
+    for (const Coord& place : topology::row_major(shape)) {
+      const TileId tile = mesh_.tile_at(place);
+      if (mesh_.alive(tile)) continue;
+      if (names.size() == kNamedDeadTiles) return join(names) + ", ...";
+      names.push_back(mesh_.name(tile));
+    }
+    return join(names);
+  }
+
+ private:
+  std::size_t at(int x, int y) const { return static_cast<std::size_t>(y * width_ + x); }
+
+  const Mesh& mesh_;
+  int width_;
+  std::vector<int> sums_;
+};
+
+/// The first place of the rectangle, row-major, where every tile lives.
+Coord find_corner(const Shape& rectangle, const Mesh& mesh) {
+  const DeadTiles dead(mesh);
+  for (int y = 0; y + rectangle.rows <= mesh.rows(); ++y) {
+    for (int x = 0; x + rectangle.cols <= mesh.cols(); ++x) {
+      if (!dead.any({x, y}, rectangle)) return {x, y};
+    }
+  }
+  throw PlanError(fmt::format(
+      "plan.mapping: no place on the mesh of {} for a rectangle of {} live tiles; in the north-west corner "
+      "these are dead: {}",
+      topology::to_string(mesh.shape()), topology::to_string(rectangle), dead.names(rectangle)));
+}
+
+/// Each place as an index among the distinct values of its axis: a grid with its gaps closed.
+std::vector<Coord> compress(const std::vector<Coord>& places, Shape& grid) {
+  std::set<int> columns, rows;
+  for (const Coord& place : places) {
+    columns.insert(place.x);
+    rows.insert(place.y);
+  }
+  grid = {static_cast<int>(rows.size()), static_cast<int>(columns.size())};
+  const auto index_in = [](const std::set<int>& values, int value) {
+    return static_cast<int>(std::distance(values.begin(), values.find(value)));
+  };
+  std::vector<Coord> positions;
+  for (const Coord& place : places)
+    positions.push_back({index_in(columns, place.x), index_in(rows, place.y)});
+  return positions;
+}
+
+}  // namespace
+
+Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) : tp_(plan.tp), pp_(plan.pp), dp_(plan.dp) {
+  const std::vector<AxisRequest> axes = requests(plan);
+  const std::vector<Shape> shapes = ShapeSearch(axes, mesh.shape()).run();
+  Layout layout;
+  bool strided = false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    layout = add_axis(layout, axes[i], shapes[i]);
+    strided |= axes[i].placement == Placement::strided;
+    const bool snake = axes[i].placement == Placement::snake;
+    shapes_[axes[i].axis] = shapes[i];
+    positions_[axes[i].axis] = snake ? topology::snake(shapes[i]) : topology::row_major(shapes[i]);
+  }
+  const Coord corner = find_corner(layout.rectangle, mesh);
+  tiles_.resize(layout.places.size());
+  for (std::size_t number = 0; number < layout.places.size(); ++number) {
+    const RankOfAxis rank = ranks_at(axes, number);
+    const Coord place = layout.places[number];
+    tiles_[index(rank[slot(Axis::tp)], rank[slot(Axis::pp)], rank[slot(Axis::dp)])] =
+        mesh.tile_at({corner.x + place.x, corner.y + place.y});
+  }
+  if (!strided) return;
+  for (const AxisRequest& axis : axes) observe(axis.axis, mesh);
+}
+
+std::vector<TileId> Mapping::tp_group(int pp, int dp) const {
+  std::vector<TileId> group;
+  for (int tp = 0; tp < tp_; ++tp) group.push_back(tile(tp, pp, dp));
+  return group;
+}
+
+std::vector<TileId> Mapping::dp_group(int tp, int pp) const {
+  std::vector<TileId> group;
+  for (int dp = 0; dp < dp_; ++dp) group.push_back(tile(tp, pp, dp));
+  return group;
+}
+
+std::vector<TileId> Mapping::pp_group(int tp, int dp) const {
+  std::vector<TileId> group;
+  for (int pp = 0; pp < pp_; ++pp) group.push_back(tile(tp, pp, dp));
+  return group;
+}
+
+Shape Mapping::axis_shape(Axis axis) const {
+  const auto found = shapes_.find(axis);
+  return found == shapes_.end() ? Shape{} : found->second;
+}
+
+const std::vector<Coord>& Mapping::axis_positions(Axis axis) const {
+  static const std::vector<Coord> kAlone{{0, 0}};
+  const auto found = positions_.find(axis);
+  return found == positions_.end() ? kAlone : found->second;
+}
+
+std::vector<TileId> Mapping::group(Axis axis, int others) const {
+  switch (axis) {
+    case Axis::tp:
+      return tp_group(others % pp_, others / pp_);
+    case Axis::pp:
+      return pp_group(others % tp_, others / tp_);
+    default:
+      return dp_group(others % tp_, others / tp_);
+  }
+}
+
+/// Takes the shape and positions of an axis from the tiles, when all groups of the axis make the same grid.
+void Mapping::observe(Axis axis, const Mesh& mesh) {
+  const int degree = static_cast<int>(group(axis, 0).size());
+  const int groups = static_cast<int>(tiles_.size()) / degree;
+  Shape common;
+  std::vector<Coord> positions;
+  bool grid = true;
+  for (int others = 0; others < groups && grid; ++others) {
+    std::vector<Coord> places;
+    for (const TileId tile : group(axis, others)) places.push_back(mesh.coord(tile));
+    Shape shape;
+    std::vector<Coord> found = compress(places, shape);
+    if (others == 0) {
+      common = shape;
+      positions = found;
+    }
+    grid = shape.size() == degree && shape == common && found == positions;
+  }
+  shapes_[axis] = grid ? common : Shape{1, degree};
+  positions_[axis] = grid ? positions : topology::row_major({1, degree});
+}
+
+}  // namespace wafersim::workloads

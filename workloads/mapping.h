@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "topology/mesh.h"
+#include "workloads/plan.h"
+
+namespace wafersim::workloads {
+
+/// Which tile plays which rank. Rank of a tile = (tp, pp, dp).
+class Mapping {
+ public:
+  /// Lays the plan's axes on the mesh, nested from the inside out (plan.order): each axis arranges copies of
+  /// the inner rectangle in a shape of rows x cols copies.
+  ///  * `row` = 1 x degree, `col` = degree x 1; `block RxC` row-major; `snake RxC` boustrophedon: consecutive
+  ///  ranks are
+  ///    neighbours. The order in which a ring visits a group is the collective's affair.
+  ///  * `strided`: rank i of the axis takes the tiles i k .. i k + k - 1 of its rectangle in row-major order,
+  ///  k = the product
+  ///    of the axes inside it, whose ranks fill those tiles in row-major order of their own rectangle.
+  ///  * Without a shape: the most square factorization, wider than tall, with which the whole plan fits the
+  ///  mesh. When
+  ///    the most square one of every axis does not, others are tried, those of the outermost axis first.
+  ///  * `automatic`: a snake for pp (stage boundaries stay between neighbours), a block for tp and dp.
+  /// With dead tiles the whole rectangle moves to the first place (row-major) where every tile lives.
+  /// Throws PlanError naming the axis and the sizes when it does not fit, or the dead tiles in the way.
+  Mapping(const PlanSpec& plan, const topology::Mesh& mesh);
+
+  TileId tile(int tp, int pp, int dp) const { return tiles_[index(tp, pp, dp)]; }
+  /// Tiles of a group along an axis, in rank order, through the member with the given other ranks.
+  std::vector<TileId> tp_group(int pp, int dp) const;
+  std::vector<TileId> dp_group(int tp, int pp) const;
+  std::vector<TileId> pp_group(int tp, int dp) const;
+  /// The shape an axis was given: copies of the inner rectangle, rows x cols. Where a strided axis breaks up
+  /// the rectangles inside it, the shape that an axis ends up with; 1 x degree when its tiles make no grid.
+  topology::Shape axis_shape(Axis axis) const;
+  /// Where each rank of an axis sits in that shape, in rank order; hop counts between ranks scale with the
+  /// inner rectangle.
+  const std::vector<topology::Coord>& axis_positions(Axis axis) const;
+
+ private:
+  void observe(Axis axis, const topology::Mesh& mesh);
+  std::vector<TileId> group(Axis axis, int others) const;
+  std::size_t index(int tp, int pp, int dp) const {
+    return static_cast<std::size_t>((dp * pp_ + pp) * tp_ + tp);
+  }
+  int tp_ = 1, pp_ = 1, dp_ = 1;
+  std::vector<TileId> tiles_;
+  std::map<Axis, topology::Shape> shapes_;
+  std::map<Axis, std::vector<topology::Coord>> positions_;
+};
+
+}  // namespace wafersim::workloads

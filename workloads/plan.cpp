@@ -1,0 +1,163 @@
+#include "workloads/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace wafersim::workloads {
+namespace {
+
+/// Largest numbers that message_key tells apart.
+constexpr std::int64_t kMaxMicrobatches = 65536;
+constexpr int kMaxLayers = 4096;
+
+using Faults = std::vector<std::string>;
+
+void require_at_least_one(Faults& faults, const char* key, std::int64_t value) {
+  if (value < 1) faults.push_back(fmt::format("{} {} is below 1; nearest valid: 1", key, value));
+}
+
+void check_counts(Faults& faults, const PlanSpec& plan, const TrainingSpec& training) {
+  require_at_least_one(faults, "plan.dp", plan.dp);
+  require_at_least_one(faults, "plan.tp", plan.tp);
+  require_at_least_one(faults, "plan.pp", plan.pp);
+  require_at_least_one(faults, "plan.collective_chunks", plan.collective_chunks);
+  require_at_least_one(faults, "training.global_batch", training.global_batch);
+  require_at_least_one(faults, "training.microbatch", training.microbatch);
+  require_at_least_one(faults, "training.iterations", training.iterations);
+  if (plan.zero != 0 && plan.zero != 1)
+    faults.push_back(fmt::format("plan.zero {} is not one of 0, 1", plan.zero));
+}
+
+void check_order(Faults& faults, const PlanSpec& plan) {
+  std::vector<Axis> order = plan.order;
+  std::sort(order.begin(), order.end());
+  if (order == std::vector<Axis>{Axis::tp, Axis::dp, Axis::pp}) return;
+  std::vector<std::string> names;
+  for (const Axis axis : plan.order) names.emplace_back(to_string(axis));
+  faults.push_back(fmt::format("plan.mapping.order [{}] does not name tp, pp and dp once each", join(names)));
+}
+
+void check_model(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
+  if (plan.tp > model.heads) {
+    faults.push_back(
+        fmt::format("plan.tp {} is more than the {} attention heads of the model; nearest valid: {}", plan.tp,
+                    model.heads, model.heads));
+  }
+  if (plan.pp > model.layers) {
+    faults.push_back(fmt::format("plan.pp {} is more than the {} layers of the model; nearest valid: {}",
+                                 plan.pp, model.layers, model.layers));
+  }
+  if (model.layers > kMaxLayers) {
+    faults.push_back(fmt::format("model.layers {} is more than {}", model.layers, kMaxLayers));
+  }
+}
+
+void check_batch(Faults& faults, const PlanSpec& plan, const TrainingSpec& training) {
+  const std::int64_t unit = plan.dp * training.microbatch;
+  const std::int64_t below = training.global_batch / unit * unit;
+  if (training.global_batch != below) {
+    const std::string nearest =
+        below > 0 ? fmt::format("{} or {}", below, below + unit) : fmt::format("{}", below + unit);
+    faults.push_back(
+        fmt::format("training.global_batch {} is not a multiple of dp * microbatch = {}; nearest valid: {}",
+                    training.global_batch, unit, nearest));
+  }
+  if (training.global_batch / unit > kMaxMicrobatches) {
+    faults.push_back(
+        fmt::format("training.global_batch {} makes more than {} microbatches a replica; nearest valid: {}",
+                    training.global_batch, kMaxMicrobatches, kMaxMicrobatches * unit));
+  }
+}
+
+void check_tiles(Faults& faults, const PlanSpec& plan, const topology::Mesh& mesh) {
+  std::int64_t alive = 0;
+  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) alive += mesh.alive(tile) ? 1 : 0;
+  const std::int64_t replica = std::int64_t{plan.tp} * plan.pp;
+  const std::int64_t needed = replica * plan.dp;
+  if (needed <= alive) return;
+  const std::int64_t replicas = alive / replica;
+  const std::string nearest =
+      replicas > 0 ? fmt::format("dp {}", replicas) : fmt::format("dp 1 with tp * pp <= {}", alive);
+  faults.push_back(fmt::format(
+      "the plan needs {} tiles (dp {} * tp {} * pp {}), the wafer has {} that live; nearest valid: {}",
+      needed, plan.dp, plan.tp, plan.pp, alive, nearest));
+}
+
+}  // namespace
+
+const char* to_string(Axis axis) {
+  switch (axis) {
+    case Axis::tp:
+      return "tp";
+    case Axis::tatp:
+      return "tatp";
+    case Axis::sp:
+      return "sp";
+    case Axis::ep:
+      return "ep";
+    case Axis::dp:
+      return "dp";
+    case Axis::pp:
+      return "pp";
+    case Axis::none:
+      return "none";
+  }
+  return "?";
+}
+
+const char* to_string(MemoryClass memory_class) {
+  switch (memory_class) {
+    case MemoryClass::parameters:
+      return "parameters";
+    case MemoryClass::gradients:
+      return "gradients";
+    case MemoryClass::optimizer:
+      return "optimizer";
+    case MemoryClass::activations:
+      return "activations";
+    case MemoryClass::stream_buffers:
+      return "stream_buffers";
+    case MemoryClass::communication_buffers:
+      return "communication_buffers";
+  }
+  return "?";
+}
+
+const char* to_string(Collective collective) {
+  switch (collective) {
+    case Collective::automatic:
+      return "auto";
+    case Collective::ring:
+      return "ring";
+    case Collective::line:
+      return "line";
+    case Collective::rows_cols:
+      return "rows_cols";
+    case Collective::tree:
+      return "tree";
+  }
+  return "?";
+}
+
+std::vector<Axis> default_order() { return {Axis::tp, Axis::pp, Axis::dp}; }
+
+Bytes element_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
+
+void validate_plan(const PlanSpec& plan, const TrainingSpec& training, const models::TransformerSpec& model,
+                   const topology::Mesh& mesh) {
+  Faults faults;
+  check_counts(faults, plan, training);
+  check_order(faults, plan);
+  if (faults.empty()) {
+    check_model(faults, plan, model);
+    check_batch(faults, plan, training);
+    check_tiles(faults, plan, mesh);
+  }
+  if (!faults.empty()) throw PlanError(join(faults, "; "));
+}
+
+}  // namespace wafersim::workloads

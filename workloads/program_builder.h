@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "workloads/trace.h"
+
+namespace wafersim::workloads {
+
+/// Puts the steps of one tile in order and says what each waits for:
+/// foreground steps run one after the other; a gradient sync waits for the backward step before it; the
+/// optimizer for the last backward and every gradient sync; a parameter gather for the optimizer. The first
+/// use of a layer's weights in the next iteration waits for their gather. Steps open in order, so a
+/// background step waits for nothing that is not ready when the foreground gets there.
+class ProgramBuilder {
+ public:
+  void start_iteration(int iteration);
+  void foreground(Step step);
+  void gradient_sync(Step step);
+  /// Waits for everything before it; comes last before the optimizer.
+  void tied_gradient_sync(Step step);
+  void optimizer(Step step);
+  void parameter_gather(Step step);
+  /// The builder is empty afterwards.
+  Program finish();
+
+ private:
+  std::uint32_t add(Step step, std::vector<std::uint32_t> waits);
+  /// Bucket of a step's weights: the layer, -1 for the embedding. The head, which comes last, waits for all
+  /// gathers.
+  std::vector<std::uint32_t> take_gathers(const Step& step);
+
+  Program program_;
+  std::int16_t iteration_ = 0;
+  std::vector<std::uint32_t> last_foreground_;     ///< none or one
+  std::vector<std::uint32_t> syncs_;               ///< of this iteration
+  std::map<std::int32_t, std::uint32_t> gathers_;  ///< of the iteration before, by bucket, not waited for yet
+};
+
+}  // namespace wafersim::workloads

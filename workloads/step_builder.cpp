@@ -1,0 +1,184 @@
+#include "workloads/step_builder.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace wafersim::workloads {
+namespace {
+
+constexpr std::uint32_t kChannels = 1U << 24;  // what message_key has room for
+
+/// A hash of values in order, the same on every machine.
+class ContentHash {
+ public:
+  ContentHash& add(std::uint64_t value) {
+    state_ = mix_bits(state_ ^ value) + 0x9e3779b97f4a7c15ULL;
+    return *this;
+  }
+  ContentHash& add(const std::string& text) {
+    add(text.size());
+    for (const char letter : text) add(static_cast<unsigned char>(letter));
+    return *this;
+  }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
+std::uint64_t hash(const std::string& text) { return ContentHash().add(text).value(); }
+
+std::uint64_t hash(const Work& work) {
+  return ContentHash()
+      .add(work.gemm.batch)
+      .add(work.gemm.m)
+      .add(work.gemm.n)
+      .add(work.gemm.k)
+      .add(work.vector_flops)
+      .add(work.sram_bytes)
+      .add(work.dram_bytes)
+      .value();
+}
+
+std::uint64_t pack(std::uint64_t high, std::uint64_t low) { return high << 32 | low; }
+
+void add_operation(ContentHash& content, const Op& op) {
+  const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };
+  content.add(byte(op.kind) | byte(op.axis) << 8 | byte(op.memory_class) << 16 | byte(op.scope) << 24 |
+              byte(op.detached) << 32 | byte(op.operand.partial) << 40);
+  content.add(pack(op.first_dependency, op.dependency_count)).add(pack(op.work, op.peer));
+  content.add(pack(op.channel, op.operand.tensor)).add(op.bytes);
+  content.add(byte(op.operand.part) | byte(op.operand.parts) << 16 | byte(op.operand.span) << 32);
+}
+
+std::uint64_t hash(const StepTemplate& step_template) {
+  ContentHash content;
+  content.add(step_template.name).add(step_template.ops.size());
+  for (const Op& op : step_template.ops) add_operation(content, op);
+  for (const std::uint32_t dependency : step_template.dependencies) content.add(dependency);
+  return content.value();
+}
+
+/// Index of `value` in `table`, where it is put when it is not there.
+template <class T>
+std::uint32_t intern_in(std::vector<T>& table, std::unordered_multimap<std::uint64_t, std::uint32_t>& index,
+                        T value) {
+  const std::uint64_t key = hash(value);
+  const auto [first, last] = index.equal_range(key);
+  const auto found =
+      std::find_if(first, last, [&](const auto& entry) { return table[entry.second] == value; });
+  if (found != last) return found->second;
+  const auto position = static_cast<std::uint32_t>(table.size());
+  table.push_back(std::move(value));
+  index.emplace(key, position);
+  return position;
+}
+
+}  // namespace
+
+StepBuilder::StepBuilder(Trace& trace, std::string name) : trace_(trace) { template_.name = std::move(name); }
+
+OpId StepBuilder::matrix(const Work& work, const std::vector<OpId>& after, const Operand& makes) {
+  return compute(OpKind::matrix, Axis::none, work, after, makes);
+}
+
+OpId StepBuilder::vector(const Work& work, const std::vector<OpId>& after, const Operand& makes) {
+  return compute(OpKind::vector, Axis::none, work, after, makes);
+}
+
+OpId StepBuilder::reduce(Axis axis, const Work& work, const std::vector<OpId>& after, const Operand& makes) {
+  return compute(OpKind::reduce, axis, work, after, makes);
+}
+
+OpId StepBuilder::send(Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
+                       const std::vector<OpId>& after, const Operand& carries, MatchScope scope) {
+  return message(OpKind::send, axis, peer, channel, bytes, after, carries, scope);
+}
+
+OpId StepBuilder::receive(Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
+                          const std::vector<OpId>& after, const Operand& carries, MatchScope scope) {
+  return message(OpKind::receive, axis, peer, channel, bytes, after, carries, scope);
+}
+
+OpId StepBuilder::allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after) {
+  return memory(OpKind::allocate, memory_class, bytes, after);
+}
+
+OpId StepBuilder::free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after) {
+  return memory(OpKind::free, memory_class, bytes, after);
+}
+
+std::uint32_t StepBuilder::new_channels(std::uint32_t count) {
+  require_invariant(count <= kChannels - next_channel_, "a step uses more than 2^24 channels");
+  return std::exchange(next_channel_, next_channel_ + count);
+}
+
+std::uint32_t StepBuilder::tensor(const std::string& name) {
+  return intern_in(trace_.tensors, trace_.interned.tensors, name);
+}
+
+std::uint32_t StepBuilder::finish() {
+  StepTemplate done{std::exchange(template_.name, {}), std::exchange(template_.ops, {}),
+                    std::exchange(template_.dependencies, {})};
+  template_.name = done.name;
+  next_channel_ = 0;
+  done.ops.shrink_to_fit();
+  done.dependencies.shrink_to_fit();
+  return intern_in(trace_.templates, trace_.interned.templates, std::move(done));
+}
+
+OpId StepBuilder::compute(OpKind kind, Axis axis, const Work& work, const std::vector<OpId>& after,
+                          const Operand& makes) {
+  Op op;
+  op.kind = kind;
+  op.axis = axis;
+  op.work = intern(work);
+  op.operand = makes;
+  return add(op, after);
+}
+
+OpId StepBuilder::message(OpKind kind, Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
+                          const std::vector<OpId>& after, const Operand& carries, MatchScope scope) {
+  require_invariant(bytes >= 1, "a message carries at least one byte");
+  require_invariant(channel < kChannels, "a channel is below 2^24");
+  Op op;
+  op.kind = kind;
+  op.axis = axis;
+  op.scope = scope;
+  op.peer = peer;
+  op.channel = channel;
+  op.bytes = bytes;
+  op.operand = carries;
+  return add(op, after);
+}
+
+OpId StepBuilder::memory(OpKind kind, MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after) {
+  Op op;
+  op.kind = kind;
+  op.memory_class = memory_class;
+  op.bytes = bytes;
+  return add(op, after);
+}
+
+OpId StepBuilder::add(Op op, const std::vector<OpId>& after) {
+  const auto id = static_cast<OpId>(template_.ops.size());
+  std::vector<std::uint32_t>& all = template_.dependencies;
+  op.first_dependency = static_cast<std::uint32_t>(all.size());
+  const auto first = all.insert(all.end(), after.begin(), after.end());
+  std::sort(first, all.end());
+  all.erase(std::unique(first, all.end()), all.end());
+  op.dependency_count = static_cast<std::uint32_t>(all.size()) - op.first_dependency;
+  require_invariant(op.dependency_count == 0 || all.back() < id, "an operation depends on earlier ones only");
+  template_.ops.push_back(op);
+  return id;
+}
+
+std::uint32_t StepBuilder::intern(const Work& work) {
+  return intern_in(trace_.works, trace_.interned.works, work);
+}
+
+}  // namespace wafersim::workloads

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workloads/trace.h"
+
+namespace wafersim::workloads {
+
+/// Index of an operation in the template under construction.
+using OpId = std::uint32_t;
+
+/// Builds one StepTemplate. Works, tensor names and finished templates are interned in the trace.
+/// Dependencies of an operation are passed when it is added, so they always point backwards; repeated ones
+/// count once.
+class StepBuilder {
+ public:
+  StepBuilder(Trace& trace, std::string name);
+
+  OpId matrix(const Work& work, const std::vector<OpId>& after, const Operand& makes = {});
+  OpId vector(const Work& work, const std::vector<OpId>& after, const Operand& makes = {});
+  OpId reduce(Axis axis, const Work& work, const std::vector<OpId>& after, const Operand& makes = {});
+  OpId send(Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes, const std::vector<OpId>& after,
+            const Operand& carries = {}, MatchScope scope = MatchScope::step);
+  OpId receive(Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
+               const std::vector<OpId>& after, const Operand& carries = {},
+               MatchScope scope = MatchScope::step);
+  OpId allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after);
+  OpId free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after);
+  /// Marks an operation as one that later steps do not wait for.
+  void detach(OpId op) { template_.ops[op].detached = true; }
+
+  /// A channel number not used before in this template.
+  std::uint32_t new_channel() { return new_channels(1); }
+  /// The first of `count` consecutive ones.
+  std::uint32_t new_channels(std::uint32_t count);
+  std::uint32_t tensor(const std::string& name);
+  Trace& trace() { return trace_; }
+  std::size_t size() const { return template_.ops.size(); }
+
+  /// Adds the template to the trace, unless an equal one is there, and returns its index. The builder is
+  /// empty afterwards and may build another template of the same name.
+  std::uint32_t finish();
+
+ private:
+  OpId add(Op op, const std::vector<OpId>& after);
+  OpId compute(OpKind kind, Axis axis, const Work& work, const std::vector<OpId>& after,
+               const Operand& makes);
+  OpId message(OpKind kind, Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
+               const std::vector<OpId>& after, const Operand& carries, MatchScope scope);
+  OpId memory(OpKind kind, MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after);
+  std::uint32_t intern(const Work& work);
+
+  Trace& trace_;
+  StepTemplate template_;
+  std::uint32_t next_channel_ = 0;
+};
+
+}  // namespace wafersim::workloads

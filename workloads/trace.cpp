@@ -1,0 +1,124 @@
+#include "workloads/trace.h"
+
+#include "base/error.h"
+
+namespace wafersim::workloads {
+namespace {
+
+constexpr int kChannelBits = 24;
+constexpr int kMicrobatchBits = 17;  // -1 .. 65535, shifted by one
+constexpr int kLayerBits = 13;       // -1 .. 4095, shifted by one
+constexpr int kKindBits = 3;
+constexpr int kPassBits = 2;
+constexpr int kStepIterationBits = 4;  // modulo 16
+static_assert(kChannelBits + kMicrobatchBits + kLayerBits + kKindBits + kPassBits + kStepIterationBits + 1 ==
+              64);
+
+/// Appends fields to a key from the low end.
+class KeyPacker {
+ public:
+  void add(std::uint64_t value, int bits) {
+    key_ |= value << used_;
+    used_ += bits;
+  }
+  std::uint64_t key() const { return key_; }
+
+ private:
+  std::uint64_t key_ = 0;
+  int used_ = 0;
+};
+
+template <class T>
+Bytes held(const std::vector<T>& items) {
+  return items.capacity() * sizeof(T);
+}
+
+}  // namespace
+
+const char* to_string(OpKind kind) {
+  switch (kind) {
+    case OpKind::matrix:
+      return "matrix";
+    case OpKind::vector:
+      return "vector";
+    case OpKind::reduce:
+      return "reduce";
+    case OpKind::send:
+      return "send";
+    case OpKind::receive:
+      return "receive";
+    case OpKind::allocate:
+      return "allocate";
+    case OpKind::free:
+      return "free";
+  }
+  return "?";
+}
+
+const char* to_string(StepKind kind) {
+  switch (kind) {
+    case StepKind::embedding:
+      return "embedding";
+    case StepKind::layer:
+      return "layer";
+    case StepKind::head:
+      return "head";
+    case StepKind::gradient_sync:
+      return "gradient_sync";
+    case StepKind::optimizer:
+      return "optimizer";
+    case StepKind::parameter_gather:
+      return "parameter_gather";
+    case StepKind::custom:
+      return "custom";
+  }
+  return "?";
+}
+
+const char* to_string(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return "F";
+    case Pass::backward:
+      return "B";
+    case Pass::weight:
+      return "W";
+    case Pass::none:
+      return "-";
+  }
+  return "?";
+}
+
+Bytes Trace::memory_bytes() const {
+  Bytes total = held(tensors) + held(works) + held(templates) + held(programs) + held(tiles) + held(peers) +
+                held(statics);
+  for (const StepTemplate& each : templates)
+    total += each.name.size() + held(each.ops) + held(each.dependencies);
+  for (const Program& each : programs) total += held(each.steps) + held(each.waits);
+  for (const std::string& each : tensors) total += each.size();
+  return total;
+}
+
+std::uint64_t message_key(const Op& op, const Step& step) {
+  require_invariant(op.channel < 1U << kChannelBits, "message key: a channel is below 2^24");
+  require_invariant(step.layer >= -1 && step.layer < 4096, "message key: a layer is in -1 .. 4095");
+  require_invariant(step.microbatch >= -1 && step.microbatch < 65536,
+                    "message key: a microbatch is in -1 .. 65535");
+  require_invariant(step.iteration >= 0, "message key: an iteration is not negative");
+  const auto iteration = static_cast<std::uint64_t>(step.iteration);
+  KeyPacker packer;
+  packer.add(op.channel, kChannelBits);
+  packer.add(static_cast<std::uint64_t>(op.scope), 1);
+  packer.add(static_cast<std::uint64_t>(step.microbatch + 1), kMicrobatchBits);
+  if (op.scope == MatchScope::microbatch) {
+    packer.add(iteration, 16);
+    return packer.key();
+  }
+  packer.add(iteration % (1U << kStepIterationBits), kStepIterationBits);
+  packer.add(static_cast<std::uint64_t>(step.kind), kKindBits);
+  packer.add(static_cast<std::uint64_t>(step.pass), kPassBits);
+  packer.add(static_cast<std::uint64_t>(step.layer + 1), kLayerBits);
+  return packer.key();
+}
+
+}  // namespace wafersim::workloads

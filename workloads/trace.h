@@ -1,0 +1,172 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/units.h"
+#include "models/cost.h"
+#include "topology/mesh.h"
+#include "workloads/plan.h"
+
+/// The trace is the waist of wafersim: what is to be done, without cycles; below it nobody knows of
+/// transformers.
+///
+/// A `StepTemplate` is a small DAG of operations. A `Program` is a sequence of `Step`s, each an instance of a
+/// template. A `TileBinding` says which tile runs which program, and who its peers are. Templates and
+/// programs are shared by all tiles of a role, so a trace stays small.
+///
+/// How a tile executes its program:
+///  * Steps open in order, each when the steps it waits for have delivered their results; several may be open
+///  at once.
+///  * Matrix and vector operations issue in program order on their engine, one at a time; a reduction takes
+///  the vector engine
+///    as soon as its operands are there, oldest first. Sends, receives, allocations and frees act as soon as
+///    their dependencies are complete.
+///  * A step's result is there when all its operations are complete that are not `detached`.
+namespace wafersim::workloads {
+
+enum class OpKind : std::uint8_t { matrix, vector, reduce, send, receive, allocate, free };
+const char* to_string(OpKind kind);
+
+/// Which part of which tensor an operation makes or a message carries: the shards part .. part + span - 1 of
+/// `parts`.
+struct Operand {
+  std::uint32_t tensor = 0;  ///< index into Trace::tensors
+  std::uint16_t part = 0;
+  std::uint16_t parts = 1;
+  std::uint16_t span = 1;
+  bool partial = false;  ///< a sum over some members only, which its receiver adds to its own
+  bool operator==(const Operand&) const = default;
+};
+
+/// What a compute operation costs; the simulator turns it into cycles.
+struct Work {
+  models::GemmShape gemm;          ///< matrix operations
+  std::uint64_t vector_flops = 0;  ///< vector operations and reductions
+  Bytes sram_bytes = 0;            ///< read and written in SRAM
+  Bytes dram_bytes = 0;            ///< read and written in DRAM
+  bool operator==(const Work&) const = default;
+};
+
+/// How the two ends of a message find each other besides (source, destination, channel): within the same step
+/// instance
+/// (`step`), or for the same microbatch of whatever step on either side (`microbatch`, pipeline transfers).
+enum class MatchScope : std::uint8_t { step, microbatch };
+
+struct Op {
+  OpKind kind = OpKind::vector;
+  Axis axis = Axis::none;                               ///< of messages and their reductions
+  MemoryClass memory_class = MemoryClass::activations;  ///< allocate, free
+  MatchScope scope = MatchScope::step;                  ///< send, receive
+  bool detached = false;                                ///< later steps do not wait for it
+  std::uint32_t first_dependency = 0;                   ///< into StepTemplate::dependencies
+  std::uint32_t dependency_count = 0;                   ///< every dependency is an operation of smaller index
+  std::uint32_t work = 0;                               ///< into Trace::works; matrix, vector, reduce
+  std::uint32_t peer = 0;                               ///< into the tile's peers; send, receive
+  std::uint32_t channel = 0;                            ///< send, receive; below 2^24
+  Bytes bytes = 0;                                      ///< send, receive (>= 1), allocate, free
+  Operand operand;
+  bool operator==(const Op&) const = default;
+};
+static_assert(sizeof(Op) <= 64, "a trace holds millions of operations: one cache line each");
+
+struct StepTemplate {
+  std::string name;  ///< "layer.forward"
+  std::vector<Op> ops;
+  std::vector<std::uint32_t> dependencies;
+  bool operator==(const StepTemplate&) const = default;
+};
+
+enum class StepKind : std::uint8_t {
+  embedding,
+  layer,
+  head,
+  gradient_sync,
+  optimizer,
+  parameter_gather,
+  custom
+};
+const char* to_string(StepKind kind);
+enum class Pass : std::uint8_t { forward, backward, weight, none };
+/// "F", "B", "W", "-"
+const char* to_string(Pass pass);
+
+struct Step {
+  std::uint32_t step_template = 0;
+  StepKind kind = StepKind::custom;
+  Pass pass = Pass::none;
+  bool background =
+      false;  ///< overlaps with the steps after it; nobody is charged for waiting in it while others run
+  std::int16_t iteration = 0;
+  std::int32_t layer = -1;
+  std::int32_t microbatch = -1;
+  std::uint32_t first_wait = 0;  ///< into Program::waits
+  std::uint32_t wait_count = 0;
+};
+
+struct Program {
+  std::vector<Step> steps;
+  std::vector<std::uint32_t> waits;  ///< indices of earlier steps of the same program
+};
+
+/// Resident memory of a tile before the first step.
+struct StaticMemory {
+  std::array<Bytes, kMemoryClasses> bytes{};
+};
+
+struct TileBinding {
+  TileId tile = kNoTile;
+  std::uint32_t program = 0;
+  std::int32_t stage = 0;        ///< pipeline stage
+  std::int32_t group = 0;        ///< stage group (replica and stage): the tiles that share a row of steps.csv
+  std::uint32_t first_peer = 0;  ///< into Trace::peers
+  std::uint32_t peer_count = 0;
+  std::uint32_t statics = 0;  ///< into Trace::statics
+};
+
+/// Finds what StepBuilder has already put into a trace: hash of the content to index. Of use to StepBuilder
+/// only; what is pushed into a trace by hand is not in it and will not be shared.
+struct TraceIndex {
+  std::unordered_multimap<std::uint64_t, std::uint32_t> tensors;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> works;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> templates;
+};
+
+struct Trace {
+  std::vector<std::string> tensors{"-"};
+  std::vector<Work> works;
+  std::vector<StepTemplate> templates;
+  std::vector<Program> programs;
+  std::vector<TileBinding> tiles;  ///< one for each used tile, ascending by tile
+  std::vector<TileId> peers;
+  std::vector<StaticMemory> statics;
+  /// Where each class lives.
+  std::array<bool, kMemoryClasses> in_dram{};
+  int pipeline_stages = 1;
+  int iterations = 1;
+  TraceIndex interned;
+
+  TileId peer(const TileBinding& binding, std::uint32_t index) const {
+    return peers[binding.first_peer + index];
+  }
+  /// Bytes held by the trace's own containers, the index left aside.
+  Bytes memory_bytes() const;
+};
+
+/// The 64-bit key that both ends of a message compute, given its channel; equal keys between the same two
+/// tiles match in order of posting. Scope `step`: channel, kind, pass, layer, microbatch and the iteration
+/// modulo 16 (an iteration cannot overtake the 16th before it). Scope `microbatch`: channel, microbatch and
+/// iteration. Throws InternalError for a channel >= 2^24, a layer outside -1 .. 4095, a microbatch outside -1
+/// .. 65535 or a negative iteration.
+std::uint64_t message_key(const Op& op, const Step& step);
+
+/// Checks a trace without time: indices in range, dependencies backwards, every send has its receive with the
+/// same bytes and every receive its send, peers live in the trace, no cyclic wait (a tile-by-tile replay in
+/// dataflow order that ignores duration). Returns a description of each fault (at most `limit`) with tiles,
+/// channel, step and bytes; empty when sound.
+std::vector<std::string> check_trace(const Trace& trace, const topology::Mesh& mesh, std::size_t limit = 10);
+
+}  // namespace wafersim::workloads
