@@ -23,7 +23,8 @@ sim::CycleBreakdown add_up(const sim::Measurements& measurements) {
     require_invariant(tile.cycles.total() == measurements.cycles,
                       "the cycles of a tile do not sum up to the length of the run");
     sum.compute += tile.cycles.compute;
-    for (std::size_t axis = 0; axis < sum.exposed.size(); ++axis) sum.exposed[axis] += tile.cycles.exposed[axis];
+    for (std::size_t axis = 0; axis < sum.exposed.size(); ++axis)
+      sum.exposed[axis] += tile.cycles.exposed[axis];
     sum.bubble += tile.cycles.bubble;
     sum.memory_stall += tile.cycles.memory_stall;
     sum.idle += tile.cycles.idle;
@@ -39,7 +40,8 @@ Breakdown fractions(const sim::CycleBreakdown& sum) {
     return result;
   }
   result.compute = ratio(sum.compute, total);
-  for (std::size_t axis = 0; axis < sum.exposed.size(); ++axis) result.exposed[axis] = ratio(sum.exposed[axis], total);
+  for (std::size_t axis = 0; axis < sum.exposed.size(); ++axis)
+    result.exposed[axis] = ratio(sum.exposed[axis], total);
   result.bubble = ratio(sum.bubble, total);
   result.memory_stall = ratio(sum.memory_stall, total);
   result.idle = ratio(sum.idle, total);
@@ -110,8 +112,9 @@ NetworkSummary network_of(const SummaryInput& input) {
     busy += link.busy;
   }
   result.max_link_utilization = ratio(busiest, measurements.cycles);
-  result.mean_link_utilization = ratio(static_cast<double>(busy), static_cast<double>(measurements.cycles) *
-                                                                      static_cast<double>(measurements.links.size()));
+  result.mean_link_utilization =
+      ratio(static_cast<double>(busy),
+            static_cast<double>(measurements.cycles) * static_cast<double>(measurements.links.size()));
   result.hotspots = hotspots_of(measurements, input.mesh);
   return result;
 }
@@ -146,14 +149,17 @@ std::uint64_t live_tiles(const topology::Mesh& mesh) {
   return count;
 }
 
-/// Rates over the completed iterations. Seconds cancel out of the FLOP utilizations, so they are taken in cycles.
+/// Rates over the completed iterations. Seconds cancel out of the FLOP utilizations, so they are taken in
+/// cycles.
 void set_rates(const SummaryInput& input, RunSummary& summary) {
   const double peak = input.hardware.matrix_flops_per_cycle.to_double();
   const double used_peak = peak * static_cast<double>(summary.tiles_used);
-  summary.hfu = ratio(static_cast<double>(summary.matrix_flops), static_cast<double>(summary.cycles) * used_peak);
+  summary.hfu =
+      ratio(static_cast<double>(summary.matrix_flops), static_cast<double>(summary.cycles) * used_peak);
   if (!summary.iterations.mean_cycles || *summary.iterations.mean_cycles <= 0) return;
   const double cycles = *summary.iterations.mean_cycles;
-  const double tokens = static_cast<double>(input.training.global_batch) * static_cast<double>(input.model.sequence);
+  const double tokens =
+      static_cast<double>(input.training.global_batch) * static_cast<double>(input.model.sequence);
   const double flops = static_cast<double>(summary.model_flops_per_iteration);
   summary.tokens_per_second = tokens * input.hardware.clock.hertz.to_double() / cycles;
   summary.mfu = ratio(flops, cycles * used_peak);

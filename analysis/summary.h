@@ -28,16 +28,16 @@ struct Breakdown {
 
 /// What the run held in memory, and the bound that was computed before it.
 struct MemorySummary {
-  bool fits = false;            ///< no tile held more than its SRAM or its share of DRAM
-  Bytes capacity_bytes = 0;     ///< of a tile: SRAM plus its share of DRAM
+  bool fits = false;         ///< no tile held more than its SRAM or its share of DRAM
+  Bytes capacity_bytes = 0;  ///< of a tile: SRAM plus its share of DRAM
   Bytes sram_capacity_bytes = 0;
   Bytes dram_capacity_bytes = 0;
-  Bytes peak_bytes = 0;         ///< of the fullest tile
+  Bytes peak_bytes = 0;  ///< of the fullest tile
   Bytes peak_sram_bytes = 0;
   Bytes peak_dram_bytes = 0;
   std::array<Bytes, workloads::kMemoryClasses> peak_by_class{};  ///< largest over tiles, class by class
-  TileId peak_tile = kNoTile;   ///< the fullest tile; the lowest of several
-  Bytes bound_bytes = 0;        ///< what `check` promised not to be passed
+  TileId peak_tile = kNoTile;                                    ///< the fullest tile; the lowest of several
+  Bytes bound_bytes = 0;                                         ///< what `check` promised not to be passed
   bool bound_fits = false;
 };
 
@@ -46,8 +46,8 @@ struct Hotspot {
   topology::LinkId link = 0;
   std::string name;
   Bytes bytes = 0;
-  double utilization = 0;  ///< busy cycles / cycles of the run
-  Cycle queue_cycles = 0;  ///< sum over packets of (grant - first bid)
+  double utilization = 0;                                   ///< busy cycles / cycles of the run
+  Cycle queue_cycles = 0;                                   ///< sum over packets of (grant - first bid)
   std::array<Bytes, workloads::kAxes + 1> bytes_by_axis{};  ///< the last is Axis::none
 };
 
@@ -63,9 +63,11 @@ struct NetworkSummary {
 struct IterationSummary {
   int planned = 1;
   int completed = 0;
-  std::vector<Cycle> ends;                 ///< one for each completed iteration
-  std::optional<double> mean_cycles;       ///< end of the last completed one / their number; absent when none completed
-  std::optional<Cycle> steady_state_cycles;  ///< from the start of the last iteration but one to the start of the last
+  std::vector<Cycle> ends;  ///< one for each completed iteration
+  std::optional<double>
+      mean_cycles;  ///< end of the last completed one / their number; absent when none completed
+  std::optional<Cycle>
+      steady_state_cycles;  ///< from the start of the last iteration but one to the start of the last
 };
 
 /// What a run amounts to. Fractions are 0..1; rates are per second of simulated time.
@@ -88,8 +90,8 @@ struct RunSummary {
   double compute_utilization = 0;  ///< the compute fraction of the breakdown
   Breakdown breakdown;
   double communication_share = 0;  ///< sum of the exposed fractions
-  /// 1 - exposed cycles / cycles with a message in flight to or from the tile, over all used tiles; absent when no
-  /// message was sent.
+  /// 1 - exposed cycles / cycles with a message in flight to or from the tile, over all used tiles; absent
+  /// when no message was sent.
   std::optional<double> hidden_communication;
   MemorySummary memory;
   NetworkSummary network;

@@ -10,8 +10,9 @@ namespace {
 void add_scenario(CLI::App& command, ScenarioArguments& arguments) {
   command.add_option("scenario", arguments.path, "Scenario file (YAML)")->required()->type_name("SCENARIO");
   command
-      .add_option("--set", arguments.overrides,
-                  "Override a key of the scenario, e.g. --set plan.tp=16 --set wafer.link.bandwidth=\"2 TB/s\"")
+      .add_option(
+          "--set", arguments.overrides,
+          "Override a key of the scenario, e.g. --set plan.tp=16 --set wafer.link.bandwidth=\"2 TB/s\"")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }
@@ -19,11 +20,13 @@ void add_scenario(CLI::App& command, ScenarioArguments& arguments) {
 CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
   CLI::App* run = app.add_subcommand("run", "Simulate a scenario and write its results");
   add_scenario(*run, arguments.scenario);
-  run->add_option("-o,--output", arguments.directory, "Directory of the results [runs/NAME]")->type_name("DIR");
+  run->add_option("-o,--output", arguments.directory, "Directory of the results [runs/NAME]")
+      ->type_name("DIR");
   run->add_flag("--json", arguments.json, "Print summary.json instead of the summary for people");
   run->add_flag("--quiet", arguments.quiet, "Print nothing but errors");
   run->add_flag("--messages", arguments.messages, "Log every message into messages.csv");
-  run->add_option("--max-cycles", arguments.max_cycles, "Stop after N cycles; the results are marked as partial")
+  run->add_option("--max-cycles", arguments.max_cycles,
+                  "Stop after N cycles; the results are marked as partial")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   run->add_option("--max-wall", arguments.max_wall_seconds,
@@ -35,11 +38,12 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
 }
 
 CLI::App* add_check(CLI::App& app, CheckArguments& arguments) {
-  CLI::App* check =
-      app.add_subcommand("check", "Print the resolved scenario, its size and whether it fits, without simulating");
+  CLI::App* check = app.add_subcommand(
+      "check", "Print the resolved scenario, its size and whether it fits, without simulating");
   add_scenario(*check, arguments.scenario);
   check->add_flag("--json", arguments.json, "Print one JSON object");
-  check->add_flag("--verify", arguments.verify, "Also check that every message of the trace has its two ends");
+  check->add_flag("--verify", arguments.verify,
+                  "Also check that every message of the trace has its two ends");
   return check;
 }
 
@@ -54,8 +58,10 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* run = add_run(app, run_arguments);
   const CLI::App* check = add_check(app, check_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
-  app.footer("Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot run,\n"
-             "4 a bug of wafersim, 5 a file cannot be read or written, 130 interrupted.");
+  app.footer(
+      "Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot "
+      "run,\n"
+      "4 a bug of wafersim, 5 a file cannot be read or written, 130 interrupted.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,8 +2,8 @@
 
 namespace wafersim::apps {
 
-/// From construction on, the first SIGINT or SIGTERM sets a flag instead of ending the program; the second one ends it.
-/// The former handling comes back with destruction. One at a time.
+/// From construction on, the first SIGINT or SIGTERM sets a flag instead of ending the program; the second
+/// one ends it. The former handling comes back with destruction. One at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

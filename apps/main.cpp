@@ -1,9 +1,9 @@
 #include <cstdlib>
+#include <exception>
 #include <new>
-#include <sstream>
 #include <string>
-
 #include <systemc>
+#include <variant>
 
 #include "apps/command_line.h"
 #include "apps/commands.h"
@@ -29,7 +29,8 @@ ExitStatus guarded(const apps::Command& command) {
     apps::print_error("this machine has not enough memory for the run");
     return ExitStatus::plan;
   } catch (const std::exception& error) {
-    apps::print_error(std::string(error.what()) + "\nThis is a bug in wafersim; please report it with the scenario.");
+    apps::print_error(std::string(error.what()) +
+                      "\nThis is a bug in wafersim; please report it with the scenario.");
     return ExitStatus::internal;
   }
 }

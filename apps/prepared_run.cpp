@@ -10,15 +10,17 @@
 namespace wafersim::apps {
 namespace {
 
-std::unique_ptr<const topology::Routing> make_safe_routing(const std::string& name, const topology::Mesh& mesh) {
+std::unique_ptr<const topology::Routing> make_safe_routing(const std::string& name,
+                                                           const topology::Mesh& mesh) {
   std::unique_ptr<const topology::Routing> routing = topology::make_routing(name, mesh);
   const std::vector<topology::LinkId> cycle = topology::find_dependency_cycle(*routing, mesh);
   if (cycle.empty()) return routing;
   std::vector<std::string> names;
   for (const topology::LinkId link : cycle) names.push_back(mesh.link_name(link));
-  throw PlanError(fmt::format("router.routing: {} can deadlock on this mesh: packets on these links may wait for each "
-                              "other in a circle: {}",
-                              name, join(names)));
+  throw PlanError(
+      fmt::format("router.routing: {} can deadlock on this mesh: packets on these links may wait for each "
+                  "other in a circle: {}",
+                  name, join(names)));
 }
 
 }  // namespace

@@ -12,11 +12,11 @@
 
 namespace wafersim::apps {
 
-/// A scenario taken to where it can be simulated: loaded, resolved and lowered. Its parts refer to each other, so it
-/// stays where it was made.
+/// A scenario taken to where it can be simulated: loaded, resolved and lowered. Its parts refer to each
+/// other, so it stays where it was made.
 struct PreparedRun {
-  /// Throws as config::load_scenario, models::resolve_hardware, topology::make_routing and workloads::lower do, and
-  /// PlanError when the routing could deadlock, with the links of the cycle.
+  /// Throws as config::load_scenario, models::resolve_hardware, topology::make_routing and workloads::lower
+  /// do, and PlanError when the routing could deadlock, with the links of the cycle.
   explicit PreparedRun(const ScenarioArguments& arguments);
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;

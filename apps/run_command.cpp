@@ -1,8 +1,6 @@
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include "analysis/summary.h"
@@ -37,8 +35,8 @@ fs::path directory_of(const RunArguments& arguments, const config::Scenario& sce
   return fs::path("runs") / directory_name(scenario.name);
 }
 
-sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run, report::MessageLog* messages) {
-  const InterruptGuard guard;
+sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run,
+                           report::MessageLog* messages) {
   ProgressBar progress(!arguments.quiet);
   sim::SimulationOptions options;
   options.seed = run.scenario.seed;
@@ -71,16 +69,21 @@ ExitStatus run_command(const RunArguments& arguments) {
     for (const std::string& warning : warnings_of(run)) print_warning(warning);
   }
   const fs::path directory = directory_of(arguments, run.scenario);
+  const InterruptGuard
+      guard;  // from here to the end, so that an interrupt cannot cut the writing of results short
   report::prepare_directory(directory, arguments.force);
   std::optional<report::MessageLog> messages;
-  if (arguments.messages) messages.emplace(directory / report::kMessagesFile, run.mesh, run.plan.trace.tensors);
+  if (arguments.messages)
+    messages.emplace(directory / report::kMessagesFile, run.mesh, run.plan.trace.tensors);
 
   const sim::Measurements measurements = simulate(arguments, run, messages ? &*messages : nullptr);
   const config::Scenario& scenario = run.scenario;
   const analysis::RunSummary summary = analysis::summarize(
       {scenario.model, scenario.training, run.hardware, run.mesh, run.plan.memory, measurements});
-  const report::RunContext context{scenario.name,     config::to_json(scenario), scenario.plan, scenario.training,
-                                   run.plan.mapping, run.hardware,             run.mesh,     measurements,
+  const report::RunContext context{scenario.name,    config::to_json(scenario),
+                                   scenario.plan,    scenario.training,
+                                   run.plan.mapping, run.hardware,
+                                   run.mesh,         measurements,
                                    summary};
   if (messages) messages->commit();
   report::write_run(directory, context, arguments.messages);

@@ -8,21 +8,25 @@
 namespace wafersim::apps {
 namespace {
 
-/// A router's buffers are a small part of a tile. More than this share of its SRAM is not a router that anybody builds:
-/// the packets, not the hardware, decided on the size.
+/// A router's buffers are a small part of a tile. More than this share of its SRAM is not a router that
+/// anybody builds: the packets, not the hardware, decided on the size.
 constexpr Bytes kSmallestSramPerBuffers = 8;
 
 std::string buffer_warning(const PreparedRun& run) {
   const models::HardwareModel& hardware = run.hardware;
   const auto channels = static_cast<Bytes>(hardware.virtual_channels);
   const Bytes buffers = topology::kDirections * channels * hardware.vc_buffer_bytes;
-  if (hardware.fidelity == models::Fidelity::ideal || buffers <= hardware.sram_capacity / kSmallestSramPerBuffers) {
+  if (hardware.fidelity == models::Fidelity::ideal ||
+      buffers <= hardware.sram_capacity / kSmallestSramPerBuffers) {
     return {};
   }
   return fmt::format(
-      "packets of {} need {} of router buffers in every tile ({} inputs x {} virtual channels x {}), which has {} of SRAM. "
-      "No such router is built: with its smaller buffers a blocked packet would hold the links behind it as well, so the "
-      "simulated contention is milder than the real one. Set network.packet_bytes to the size of the buffers of a real "
+      "packets of {} need {} of router buffers in every tile ({} inputs x {} virtual channels x {}), which "
+      "has {} of SRAM. "
+      "No such router is built: with its smaller buffers a blocked packet would hold the links behind it as "
+      "well, so the "
+      "simulated contention is milder than the real one. Set network.packet_bytes to the size of the buffers "
+      "of a real "
       "tile to see it; the run then takes longer.",
       human_bytes(hardware.packet_bytes), human_bytes(buffers), topology::kDirections, channels,
       human_bytes(hardware.vc_buffer_bytes), human_bytes(hardware.sram_capacity));
@@ -31,8 +35,9 @@ std::string buffer_warning(const PreparedRun& run) {
 std::string memory_warning(const PreparedRun& run) {
   const workloads::MemoryBound& memory = run.plan.memory;
   if (memory.fits) return {};
-  return fmt::format("the plan may not fit: up to {} on {}. The run ends with an error if a tile really overflows.",
-                     report::overflow_text(memory), run.mesh.name(memory.peak_tile));
+  return fmt::format(
+      "the plan may not fit: up to {} on {}. The run ends with an error if a tile really overflows.",
+      report::overflow_text(memory), run.mesh.name(memory.peak_tile));
 }
 
 }  // namespace

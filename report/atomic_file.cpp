@@ -11,15 +11,16 @@
 namespace wafersim::report {
 namespace {
 
-/// In the same directory, so that the rename stays within one file system; with the process, so that two runs do not
-/// write into each other's file.
+/// In the same directory, so that the rename stays within one file system; with the process, so that two runs
+/// do not write into each other's file.
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
   return path.parent_path() / fmt::format(".{}.{}.tmp", path.filename().string(), ::getpid());
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(temporary_name(path_)) {
   file_ = std::fopen(temporary_.c_str(), "wb");
   if (file_ == nullptr) fail("create");
 }

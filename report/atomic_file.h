@@ -7,9 +7,9 @@
 
 namespace wafersim::report {
 
-/// A file that appears under its name only when it is complete: it is written under a temporary name in the same
-/// directory and renamed by commit(). Without commit() nothing is left behind and an older file of that name stays.
-/// Every failure is an IoError with the path and the reason.
+/// A file that appears under its name only when it is complete: it is written under a temporary name in the
+/// same directory and renamed by commit(). Without commit() nothing is left behind and an older file of that
+/// name stays. Every failure is an IoError with the path and the reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

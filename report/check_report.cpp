@@ -37,7 +37,8 @@ std::string row(const std::string& label, const std::string& value) {
 
 std::string verification_text(const CheckFacts& facts) {
   if (!facts.verified) return {};
-  if (facts.faults.empty()) return row("trace", "sound: every message has its two ends, nothing waits in a circle");
+  if (facts.faults.empty())
+    return row("trace", "sound: every message has its two ends, nothing waits in a circle");
   std::string text = row("trace", fmt::format("{} faults", facts.faults.size()));
   for (const std::string& fault : facts.faults) text += "  " + fault + "\n";
   return text;
@@ -61,7 +62,8 @@ std::string check_text(const CheckFacts& facts) {
   const workloads::MemoryBound& memory = facts.memory;
   std::string text = row("parameters", human_count(facts.parameters));
   text += row("FLOPs per iteration", human_count(facts.flops_per_iteration));
-  text += row("tiles", fmt::format("{} of {} used", human_count(facts.tiles_used), human_count(facts.tiles_total)));
+  text += row("tiles",
+              fmt::format("{} of {} used", human_count(facts.tiles_used), human_count(facts.tiles_total)));
   text += row("memory of a tile", "at most, fullest tile of each class");
   for (std::size_t i = 0; i < memory.by_class.size(); ++i) {
     if (memory.by_class[i] == 0) continue;
@@ -80,11 +82,12 @@ std::string overflow_text(const workloads::MemoryBound& memory) {
   const Bytes sram = over(memory.peak_sram_bytes, memory.sram_capacity);
   const Bytes dram = over(memory.peak_dram_bytes, memory.dram_capacity);
   if (sram > 0) {
-    parts.push_back(fmt::format("{} over a tile's SRAM of {}", exact_bytes(sram), human_bytes(memory.sram_capacity)));
+    parts.push_back(
+        fmt::format("{} over a tile's SRAM of {}", exact_bytes(sram), human_bytes(memory.sram_capacity)));
   }
   if (dram > 0) {
-    parts.push_back(
-        fmt::format("{} over a tile's share of DRAM of {}", exact_bytes(dram), human_bytes(memory.dram_capacity)));
+    parts.push_back(fmt::format("{} over a tile's share of DRAM of {}", exact_bytes(dram),
+                                human_bytes(memory.dram_capacity)));
   }
   return join(parts, " and ");
 }

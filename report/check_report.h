@@ -11,26 +11,26 @@ namespace wafersim::report {
 
 /// What is known of a scenario before it is simulated.
 struct CheckFacts {
-  std::string scenario_json;   ///< the resolved scenario as JSON text
+  std::string scenario_json;  ///< the resolved scenario as JSON text
   std::uint64_t parameters = 0;
   std::uint64_t flops_per_iteration = 0;
   std::uint64_t tiles_used = 0;
   std::uint64_t tiles_total = 0;  ///< live tiles of the wafer
   workloads::MemoryBound memory;
-  std::string peak_tile;       ///< name of memory.peak_tile
-  bool verified = false;       ///< the trace was checked; `faults` says what was found
+  std::string peak_tile;  ///< name of memory.peak_tile
+  bool verified = false;  ///< the trace was checked; `faults` says what was found
   std::vector<std::string> faults;
 };
 
-/// One JSON object: scenario, parameters, flops_per_iteration, tiles_used, tiles_total, memory, fits and, when the trace was
-/// verified, faults. Indented, with a final newline.
+/// One JSON object: scenario, parameters, flops_per_iteration, tiles_used, tiles_total, memory, fits and,
+/// when the trace was verified, faults. Indented, with a final newline.
 std::string check_json(const CheckFacts& facts);
 
 /// The same facts as a block of lines for a person; the scenario is left out.
 std::string check_text(const CheckFacts& facts);
 
-/// How far the fullest tiles are over their capacities, e.g. "1.2 MiB over the SRAM of a tile (64 MiB)"; empty when the plan
-/// fits.
+/// How far the fullest tiles are over their capacities, e.g. "1.2 MiB over the SRAM of a tile (64 MiB)";
+/// empty when the plan fits.
 std::string overflow_text(const workloads::MemoryBound& memory);
 
 }  // namespace wafersim::report

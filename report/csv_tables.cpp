@@ -60,12 +60,13 @@ void tiles_header(Row& row) {
   for (std::size_t i = 0; i < workloads::kAxes; ++i) row.cell(fmt::format("exposed_{}_cycles", axis_name(i)));
   for (const char* name :
        {"bubble_cycles", "memory_stall_cycles", "idle_cycles", "compute_utilization", "matrix_busy_cycles",
-        "vector_busy_cycles", "matrix_utilization", "vector_utilization", "communicating_cycles", "operations",
-        "messages_sent", "messages_received", "bytes_sent", "bytes_received", "peak_sram_bytes", "peak_dram_bytes",
-        "peak_bytes"}) {
+        "vector_busy_cycles", "matrix_utilization", "vector_utilization", "communicating_cycles",
+        "operations", "messages_sent", "messages_received", "bytes_sent", "bytes_received", "peak_sram_bytes",
+        "peak_dram_bytes", "peak_bytes"}) {
     row.cell(name);
   }
-  for (std::size_t i = 0; i < workloads::kMemoryClasses; ++i) row.cell(fmt::format("peak_{}_bytes", class_name(i)));
+  for (std::size_t i = 0; i < workloads::kMemoryClasses; ++i)
+    row.cell(fmt::format("peak_{}_bytes", class_name(i)));
   row.cell("static_bytes").cell("final_bytes");
 }
 
@@ -137,8 +138,9 @@ void write_links(const std::filesystem::path& path, const sim::Measurements& mea
 void write_steps(const std::filesystem::path& path, const sim::Measurements& measurements) {
   AtomicFile file(path);
   Row row;
-  for (const char* name : {"group", "stage", "step", "iteration", "kind", "pass", "layer", "microbatch", "tiles",
-                           "start_cycle", "end_cycle", "span_cycles", "min_cycles", "mean_cycles", "max_cycles"}) {
+  for (const char* name :
+       {"group", "stage", "step", "iteration", "kind", "pass", "layer", "microbatch", "tiles", "start_cycle",
+        "end_cycle", "span_cycles", "min_cycles", "mean_cycles", "max_cycles"}) {
     row.cell(name);
   }
   row.end(file);

@@ -7,13 +7,15 @@
 
 namespace wafersim::report {
 
-/// Tables of a run. The first line names the columns, units are part of the names; docs/results.md describes them.
-/// Utilizations have six decimals. Throw IoError.
+/// Tables of a run. The first line names the columns, units are part of the names; docs/results.md describes
+/// them. Utilizations have six decimals. Throw IoError.
 
 /// One row per used tile, ascending.
-void write_tiles(const std::filesystem::path& path, const sim::Measurements& measurements, const topology::Mesh& mesh);
+void write_tiles(const std::filesystem::path& path, const sim::Measurements& measurements,
+                 const topology::Mesh& mesh);
 /// One row per live link, ascending.
-void write_links(const std::filesystem::path& path, const sim::Measurements& measurements, const topology::Mesh& mesh);
+void write_links(const std::filesystem::path& path, const sim::Measurements& measurements,
+                 const topology::Mesh& mesh);
 /// One row per step and stage group.
 void write_steps(const std::filesystem::path& path, const sim::Measurements& measurements);
 

@@ -21,18 +21,16 @@ struct Level {
   const char* unicode;
   const char* ascii;
 };
-constexpr std::array<Level, kLevels> kScale = {{{Ink::heat1, "░", "-"},
-                                                {Ink::heat2, "▒", "+"},
-                                                {Ink::heat3, "▓", "*"},
-                                                {Ink::heat4, "█", "#"}}};
+constexpr std::array<Level, kLevels> kScale = {
+    {{Ink::heat1, "░", "-"}, {Ink::heat2, "▒", "+"}, {Ink::heat3, "▓", "*"}, {Ink::heat4, "█", "#"}}};
 
 /// The mesh as it is drawn: cells of `step` x `step` tiles, so that distances keep their proportions.
 struct Grid {
   int step = 1;
   int columns = 0;
   int rows = 0;
-  std::vector<double> sum;   ///< of the utilizations of a cell's used tiles
-  std::vector<int> used;     ///< how many they are
+  std::vector<double> sum;  ///< of the utilizations of a cell's used tiles
+  std::vector<int> used;    ///< how many they are
   double lowest = 1;
   double highest = 0;
 
@@ -84,7 +82,8 @@ void draw_legend(Canvas& canvas, const Grid& grid) {
       const Level& level = kScale[static_cast<std::size_t>(i)];
       const double width = (grid.highest - grid.lowest) / kLevels;
       add(level.ink, canvas.glyph(level.unicode, level.ascii),
-          fmt::format("{:.1f} to {}", 100 * (grid.lowest + i * width), percent(grid.lowest + (i + 1) * width)));
+          fmt::format("{:.1f} to {}", 100 * (grid.lowest + i * width),
+                      percent(grid.lowest + (i + 1) * width)));
     }
   }
   if (std::find(grid.used.begin(), grid.used.end(), 0) != grid.used.end()) {

@@ -10,12 +10,13 @@
 
 namespace wafersim::report {
 
-/// messages.csv: one row per message in the order of reception, written while the simulation runs. A run may have
-/// millions of messages, none is kept in memory. Throws IoError.
+/// messages.csv: one row per message in the order of reception, written while the simulation runs. A run may
+/// have millions of messages, none is kept in memory. Throws IoError.
 class MessageLog {
  public:
   /// `mesh` and `tensors` (Trace::tensors) must outlive the log.
-  MessageLog(const std::filesystem::path& path, const topology::Mesh& mesh, const std::vector<std::string>& tensors);
+  MessageLog(const std::filesystem::path& path, const topology::Mesh& mesh,
+             const std::vector<std::string>& tensors);
 
   void add(const sim::MessageRecord& message);
   void commit() { file_.commit(); }

@@ -59,7 +59,8 @@ void prepare_directory(const fs::path& directory, bool force) {
     fail("write results to", directory,
          "it holds files that are not the results of a run; choose another directory or pass --force");
   }
-  const AtomicFile probe(directory / kSummaryFile);  // fails here, before the simulation, when nothing can be written
+  const AtomicFile probe(directory /
+                         kSummaryFile);  // fails here, before the simulation, when nothing can be written
 }
 
 void write_run(const fs::path& directory, const RunContext& run, bool keep_messages) {

@@ -16,8 +16,8 @@ inline constexpr int kSchemaVersion = 1;
 
 /// All that the results of a run are written from. References must outlive the context.
 struct RunContext {
-  std::string name;            ///< of the scenario
-  std::string scenario_json;   ///< the resolved scenario as JSON text (config::to_json)
+  std::string name;           ///< of the scenario
+  std::string scenario_json;  ///< the resolved scenario as JSON text (config::to_json)
   const workloads::PlanSpec& plan;
   const workloads::TrainingSpec& training;
   const workloads::Mapping& mapping;
@@ -27,8 +27,8 @@ struct RunContext {
   const analysis::RunSummary& summary;
 };
 
-/// summary.json: indented JSON text with a final newline. Keys stand in a fixed order and numbers in their shortest form that
-/// reads back exactly, so two runs of one scenario differ in the `engine` block only.
+/// summary.json: indented JSON text with a final newline. Keys stand in a fixed order and numbers in their
+/// shortest form that reads back exactly, so two runs of one scenario differ in the `engine` block only.
 std::string summary_text(const RunContext& run);
 
 }  // namespace wafersim::report

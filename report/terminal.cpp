@@ -30,10 +30,12 @@ void draw_title(Canvas& canvas, const RunContext& run) {
   canvas.line(canvas.paint(Ink::title, run.name));
   canvas.line(canvas.paint(Ink::dim, machine));
   if (!run.measurements.partial) return;
-  canvas.line(canvas.paint(Ink::warning, fmt::format("PARTIAL RESULTS: stopped by {} at cycle {}",
-                                                     run.measurements.stopped_by, human_count(summary.cycles))));
-  canvas.line(canvas.paint(Ink::warning, fmt::format("{} of {} iterations completed", summary.iterations.completed,
-                                                     summary.iterations.planned)));
+  canvas.line(
+      canvas.paint(Ink::warning, fmt::format("PARTIAL RESULTS: stopped by {} at cycle {}",
+                                             run.measurements.stopped_by, human_count(summary.cycles))));
+  canvas.line(
+      canvas.paint(Ink::warning, fmt::format("{} of {} iterations completed", summary.iterations.completed,
+                                             summary.iterations.planned)));
 }
 
 std::string tokens_text(const std::optional<double>& tokens_per_second) {
@@ -54,10 +56,13 @@ void draw_headline(Canvas& canvas, const RunContext& run) {
       {"HFU", percent(summary.hfu)}};
   std::string labels;
   std::string values;
+  std::size_t columns = 0;  // of the figure before
   for (const auto& [label, value] : figures) {
-    const std::size_t columns = std::max(label.size(), value.size()) + 4;
-    labels += fmt::format("{:>{}}", label, columns);
-    values += fmt::format("{:>{}}", value, columns);
+    labels.resize(columns, ' ');
+    values.resize(columns, ' ');
+    labels += "  " + label;
+    values += "  " + value;
+    columns = std::max(labels.size(), values.size()) + 2;
   }
   canvas.line();
   canvas.line(canvas.paint(Ink::dim, labels));
@@ -72,11 +77,12 @@ void draw_headline(Canvas& canvas, const RunContext& run) {
 void draw_time(Canvas& canvas, const analysis::RunSummary& summary) {
   const analysis::Breakdown& breakdown = summary.breakdown;
   canvas.section(fmt::format("Where the time goes, mean of {} tiles", summary.tiles_used));
-  canvas.stacked_bar({{Ink::compute, canvas.glyph("█", "#"), "compute", breakdown.compute},
-                      {Ink::communication, canvas.glyph("▓", "="), "exposed communication", breakdown.exposed_total()},
-                      {Ink::bubble, canvas.glyph("▒", "o"), "bubble", breakdown.bubble},
-                      {Ink::memory, canvas.glyph("░", "m"), "memory stall", breakdown.memory_stall},
-                      {Ink::idle, canvas.glyph("·", "."), "idle", breakdown.idle}});
+  canvas.stacked_bar(
+      {{Ink::compute, canvas.glyph("█", "#"), "compute", breakdown.compute},
+       {Ink::communication, canvas.glyph("▓", "="), "exposed communication", breakdown.exposed_total()},
+       {Ink::bubble, canvas.glyph("▒", "o"), "bubble", breakdown.bubble},
+       {Ink::memory, canvas.glyph("░", "m"), "memory stall", breakdown.memory_stall},
+       {Ink::idle, canvas.glyph("·", "."), "idle", breakdown.idle}});
 }
 
 void draw_communication(Canvas& canvas, const analysis::RunSummary& summary) {
@@ -106,10 +112,12 @@ void draw_memory(Canvas& canvas, const RunContext& run) {
   for (std::size_t i = 0; i < memory.peak_by_class.size(); ++i) {
     const Bytes bytes = memory.peak_by_class[i];
     if (bytes == 0) continue;
-    canvas.line(fmt::format("  {:<22}{:>10}  {}", workloads::to_string(static_cast<workloads::MemoryClass>(i)),
-                            human_bytes(bytes), canvas.bar(Ink::memory, static_cast<double>(bytes) / capacity, 40)));
+    canvas.line(fmt::format("  {:<22}{:>10}  {}",
+                            workloads::to_string(static_cast<workloads::MemoryClass>(i)), human_bytes(bytes),
+                            canvas.bar(Ink::memory, static_cast<double>(bytes) / capacity, 40)));
   }
-  canvas.line(canvas.paint(Ink::dim, "  largest of any tile, class by class; a full bar is the capacity of a tile"));
+  canvas.line(
+      canvas.paint(Ink::dim, "  largest of any tile, class by class; a full bar is the capacity of a tile"));
 }
 
 /// "tp 80 %, dp 20 %": whose bytes a link carried, largest first.
@@ -118,7 +126,8 @@ std::string axes_text(const analysis::Hotspot& hotspot) {
   for (std::size_t i = 0; i < hotspot.bytes_by_axis.size(); ++i) {
     if (hotspot.bytes_by_axis[i] > 0) shares.emplace_back(hotspot.bytes_by_axis[i], i);
   }
-  std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   if (shares.size() > 2) shares.resize(2);
   std::vector<std::string> words;
   for (const auto& [bytes, axis] : shares) {
@@ -145,16 +154,18 @@ void draw_links(Canvas& canvas, const analysis::NetworkSummary& network) {
   for (std::size_t i = 0; i < std::min(kLinksShown, network.hotspots.size()); ++i) {
     const analysis::Hotspot& hotspot = network.hotspots[i];
     canvas.line(fmt::format("  {:<25}{:>8}{:>10}{:>15}  {}", hotspot.name, percent(hotspot.utilization),
-                            human_bytes(hotspot.bytes), count_text(hotspot.queue_cycles), axes_text(hotspot)));
+                            human_bytes(hotspot.bytes), count_text(hotspot.queue_cycles),
+                            axes_text(hotspot)));
   }
 }
 
 void draw_engine(Canvas& canvas, const sim::EngineMeasurement& engine) {
   canvas.line();
-  canvas.line(canvas.paint(Ink::dim, fmt::format("Engine: {} wall, {} CPU, {} packet-hops per CPU second, {}",
-                                                 human_seconds(engine.wall_seconds), human_seconds(engine.cpu_seconds),
-                                                 with_prefix(engine.packet_hops_per_cpu_second),
-                                                 human_bytes(engine.peak_rss_bytes))));
+  canvas.line(canvas.paint(
+      Ink::dim,
+      fmt::format("Engine: {} wall, {} CPU, {} packet-hops per CPU second, {}",
+                  human_seconds(engine.wall_seconds), human_seconds(engine.cpu_seconds),
+                  with_prefix(engine.packet_hops_per_cpu_second), human_bytes(engine.peak_rss_bytes))));
 }
 
 }  // namespace

@@ -16,19 +16,32 @@ constexpr int kWidest = 100;
 /// Select-graphic-rendition parameters; the 256-colour ones are readable on light and on dark grounds.
 const char* parameters(Ink ink) {
   switch (ink) {
-    case Ink::plain: return "0";
-    case Ink::title: return "1";
-    case Ink::dim: return "2";
-    case Ink::warning: return "1;38;5;166";
-    case Ink::compute: return "38;5;35";
-    case Ink::communication: return "38;5;166";
-    case Ink::bubble: return "38;5;68";
-    case Ink::memory: return "38;5;133";
-    case Ink::idle: return "38;5;245";
-    case Ink::heat1: return "38;5;25";
-    case Ink::heat2: return "38;5;37";
-    case Ink::heat3: return "38;5;178";
-    case Ink::heat4: return "38;5;160";
+    case Ink::plain:
+      return "0";
+    case Ink::title:
+      return "1";
+    case Ink::dim:
+      return "2";
+    case Ink::warning:
+      return "1;38;5;166";
+    case Ink::compute:
+      return "38;5;35";
+    case Ink::communication:
+      return "38;5;166";
+    case Ink::bubble:
+      return "38;5;68";
+    case Ink::memory:
+      return "38;5;133";
+    case Ink::idle:
+      return "38;5;245";
+    case Ink::heat1:
+      return "38;5;25";
+    case Ink::heat2:
+      return "38;5;37";
+    case Ink::heat3:
+      return "38;5;178";
+    case Ink::heat4:
+      return "38;5;160";
   }
   return "0";
 }

@@ -10,7 +10,21 @@
 namespace wafersim::report {
 
 /// Colours by meaning. Private to this folder, like the rest of this file.
-enum class Ink { plain, title, dim, warning, compute, communication, bubble, memory, idle, heat1, heat2, heat3, heat4 };
+enum class Ink {
+  plain,
+  title,
+  dim,
+  warning,
+  compute,
+  communication,
+  bubble,
+  memory,
+  idle,
+  heat1,
+  heat2,
+  heat3,
+  heat4
+};
 
 /// One part of a stacked bar.
 struct Segment {
@@ -33,8 +47,8 @@ class Canvas {
   void line(std::string_view text = {});
   /// A blank line and a section's title.
   void section(std::string_view title);
-  /// Words side by side, in as many lines as the width asks for. `visible` columns of each are given because colours
-  /// take none.
+  /// Words side by side, in as many lines as the width asks for. `visible` columns of each are given because
+  /// colours take none.
   void wrapped(const std::vector<std::pair<std::string, std::size_t>>& words);
   /// A bar of the whole width and its legend.
   void stacked_bar(const std::vector<Segment>& segments);

@@ -179,6 +179,7 @@ void Nic::eject(std::uint32_t index, const ExactTime& tail_at) {
   Message& message = network_.messages[message_index];
   sram->nic_access(packet.bytes);
   message.bytes_to_eject -= packet.bytes;
+  message.queued += packet.queued;
   message.last_tail = std::max(message.last_tail, tail_at.ceil() + network_.hardware.ejection_cycles);
   network_.packets.give_back(index);
   if (message.bytes_to_eject == 0) {

@@ -47,6 +47,7 @@ struct Packet {
   std::uint8_t input = 0;            ///< input port at the router it is in or on its way to
   workloads::Axis axis = workloads::Axis::none;
   Bytes bytes = 0;
+  Cycle queued = 0;                  ///< sum over the routers so far of (grant - first bid)
   ExactTime tail;                    ///< earliest time at which its tail can leave the router it is in
 };
 

@@ -25,6 +25,15 @@ Router::Router(sc_core::sc_module_name name, TileId tile, NetworkContext& networ
   network.calendar.add(*this, Rank::router);
 }
 
+void Router::end_of_elaboration() {
+  for (unsigned port = 0; port < kMeshPorts; ++port) {
+    if (packets_out[port].size() != 0) next_router_[port] = packets_out[port].operator->();
+    if (credits_out[port].size() != 0) upstream_[port] = credits_out[port].operator->();
+  }
+  if (ejection.size() != 0) nic_ = ejection.operator->();
+  if (injection_credits.size() != 0) nic_credits_ = injection_credits.operator->();
+}
+
 void Router::receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) {
   const Cycle pipeline = network_.hardware.router_cycles;
   network_.packets[packet].tail = tail_at.after(pipeline);
@@ -146,7 +155,7 @@ void Router::grant(unsigned output, unsigned bit) {
   const bool mesh = output < kMeshPorts;
   const ExactTime tail =
       out.clock.occupy(now, packet.bytes, packet.tail, mesh ? network_.link_rate : network_.ejection_rate);
-  out.statistics.busy += tail.ceil() - std::min(tail.ceil(), std::max(now, out.tail_at));
+  const Cycle held_from = std::max(now, out.tail_at);
   out.tail_at = tail.ceil();
   out.last_grant = now;
   out.bidders &= ~(std::uint64_t{1} << bit);
@@ -161,28 +170,28 @@ void Router::grant(unsigned output, unsigned bit) {
   const unsigned input = packet.input;
   const Cycle credit_at = tail.ceil() + hardware.credit_cycles;
   if (input >= kMeshPorts) {
-    injection_credits->credit(input - kMeshPorts, packet.vc, packet.bytes, credit_at);
+    nic_credits_->credit(input - kMeshPorts, packet.vc, packet.bytes, credit_at);
   } else {
     // Output ports of the neighbour are named from its side.
-    credits_out[input]->credit((input + 2) % kMeshPorts, packet.vc, packet.bytes, credit_at);
+    upstream_[input]->credit((input + 2) % kMeshPorts, packet.vc, packet.bytes, credit_at);
   }
 
   const Cycle queued = now - in.bid_at;
-  if (queued != 0) network_.messages[packet.message].queued += queued;
+  packet.queued += queued;
   packet.next = kNil;
   if (!mesh) {
-    ejection->eject(index, tail);
+    nic_->eject(index, tail);
     return;
   }
-  PortStatistics& statistics = out.statistics;
-  statistics.bytes += packet.bytes;
+  PortStatistics& statistics = statistics_[output];
+  statistics.busy += out.tail_at - std::min(out.tail_at, held_from);
   statistics.bytes_by_axis[static_cast<std::size_t>(packet.axis)] += packet.bytes;
   statistics.packets += 1;
   statistics.queued += queued;
   credits_[output * vcs_ + packet.vc].take(packet.bytes);
   ++out.uncredited;
   packet.input = static_cast<std::uint8_t>((output + 2) % kMeshPorts);
-  packets_out[output]->receive(index, now + hardware.link_cycles, tail.after(hardware.link_cycles));
+  next_router_[output]->receive(index, now + hardware.link_cycles, tail.after(hardware.link_cycles));
 }
 
 void Router::wait_for_credit(unsigned output) {

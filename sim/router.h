@@ -45,11 +45,10 @@ struct NetworkContext {
 
 /// What went over one output port.
 struct PortStatistics {
-  Bytes bytes = 0;
-  std::array<Bytes, workloads::kAxes + 1> bytes_by_axis{};
   std::uint64_t packets = 0;
-  Cycle busy = 0;
-  Cycle queued = 0;
+  Cycle busy = 0;    ///< cycles in which a packet held the port
+  Cycle queued = 0;  ///< sum over packets of (grant - first bid)
+  std::array<Bytes, workloads::kAxes + 1> bytes_by_axis{};
 };
 
 /// A virtual cut-through router. A packet whose head reaches an input VC at t bids for its output at
@@ -75,7 +74,7 @@ class Router : public sc_core::sc_module, public Client, public PacketSink, publ
   void evaluate() override;
 
   const PortStatistics& statistics(topology::Direction direction) const {
-    return outputs_[static_cast<std::size_t>(direction)].statistics;
+    return statistics_[static_cast<std::size_t>(direction)];
   }
   /// Packets that wait in this router and for what; empty when there is none.
   std::string describe_stall() const;
@@ -99,7 +98,6 @@ class Router : public sc_core::sc_module, public Client, public PacketSink, publ
     Cycle credits_full_at = 0;  ///< the last credit known of is back
     std::uint32_t uncredited = 0;  ///< packets downstream whose credit has no time yet
     std::uint8_t first_bit = 0;    ///< round-robin: where the search starts
-    PortStatistics statistics;
   };
 
   /// Position of an input VC in an output's bidders: mesh ports first, then the one local port that can reach it.
@@ -114,15 +112,22 @@ class Router : public sc_core::sc_module, public Client, public PacketSink, publ
   void grant(unsigned output, unsigned bit);
   void wait_for_credit(unsigned output);
   void wake(unsigned output, Cycle at);
+  void end_of_elaboration() override;
 
   NetworkContext& network_;
   TileId tile_;
   unsigned vcs_;
   bool single_local_;
   std::uint32_t pending_outputs_ = 0;  ///< outputs to arbitrate in this cycle
+  // What the ports are bound to: one load less on the hot path than a call through a port.
+  std::array<PacketSink*, kMeshPorts> next_router_{};
+  std::array<CreditSink*, kMeshPorts> upstream_{};
+  EjectionSink* nic_ = nullptr;
+  CreditSink* nic_credits_ = nullptr;
   std::vector<InputVc> inputs_;        ///< port-major, VC-minor
   std::vector<Output> outputs_;
   std::vector<CreditCounter> credits_;  ///< of the mesh outputs, port-major
+  std::array<PortStatistics, kMeshPorts> statistics_;
 };
 
 }  // namespace wafersim::sim

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <numeric>
 
 #include "base/error.h"
 #include "sim/stall_report.h"
@@ -125,7 +126,8 @@ void Simulation::Parts::measure_links(Measurements& out) const {
       const topology::LinkId link = topology::Mesh::link(tile->id(), direction);
       if (!mesh.link_alive(link)) continue;
       const PortStatistics& port = tile->router->statistics(direction);
-      out.links.push_back({link, port.bytes, port.bytes_by_axis, port.packets, std::min(port.busy, out.cycles), port.queued});
+      const Bytes bytes = std::accumulate(port.bytes_by_axis.begin(), port.bytes_by_axis.end(), Bytes{0});
+      out.links.push_back({link, bytes, port.bytes_by_axis, port.packets, std::min(port.busy, out.cycles), port.queued});
       out.packet_hops += port.packets;
     }
   }

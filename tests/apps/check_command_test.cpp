@@ -7,7 +7,9 @@
 namespace wafersim::testing {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(CheckCommand, PrintsTheResolvedScenarioAndItsSize) {
   const Workplace work;
@@ -15,7 +17,8 @@ TEST(CheckCommand, PrintsTheResolvedScenarioAndItsSize) {
   const Outcome outcome = work.wafersim("check s.yaml");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  for (const char* part : {"name: small", "virtual_channels:", "parameters ", "4 of 4 used", "fits                     yes"}) {
+  for (const char* part :
+       {"name: small", "virtual_channels:", "parameters ", "4 of 4 used", "fits                     yes"}) {
     EXPECT_TRUE(contains(outcome.out, part)) << part << "\n" << outcome.out;
   }
   EXPECT_FALSE(work.has("runs"));
@@ -50,8 +53,9 @@ TEST(CheckCommand, PlanThatDoesNotFitExitsWithThreeAndSaysByHowMuch) {
 
 TEST(CheckCommand, EveryProblemOfAScenarioHasALine) {
   const Workplace work;
-  work.write("s.yaml", "name: bad\nwafer: {mesh: 2x2, clok: 1 GHz}\nmodel: {layers: 2, hidden: 64, heads: 4, ffn: 256, "
-                       "vocab: 128, context: 32, sequence: 32}\nplan: {tp: two}\n");
+  work.write("s.yaml",
+             "name: bad\nwafer: {mesh: 2x2, clok: 1 GHz}\nmodel: {layers: 2, hidden: 64, heads: 4, ffn: 256, "
+             "vocab: 128, context: 32, sequence: 32}\nplan: {tp: two}\n");
   const Outcome outcome = work.wafersim("check s.yaml");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.out, "");

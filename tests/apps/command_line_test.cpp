@@ -5,7 +5,9 @@
 namespace wafersim::testing {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(CommandLine, Version) {
   const Outcome outcome = Workplace().wafersim("--version");
@@ -23,8 +25,9 @@ TEST(CommandLine, HelpNamesTheCommands) {
 TEST(CommandLine, ErrorsOfUseExitWithTwo) {
   const Workplace work;
   work.write("s.yaml", kSmallScenario);
-  for (const char* arguments : {"", "fly", "run", "run s.yaml --max-cycles 0", "run s.yaml --max-cycles many",
-                                "run s.yaml --max-wall -1", "run s.yaml --unknown", "check s.yaml other.yaml"}) {
+  for (const char* arguments :
+       {"", "fly", "run", "run s.yaml --max-cycles 0", "run s.yaml --max-cycles many",
+        "run s.yaml --max-wall -1", "run s.yaml --unknown", "check s.yaml other.yaml"}) {
     const Outcome outcome = work.wafersim(arguments);
     EXPECT_EQ(outcome.status, 2) << arguments;
     EXPECT_NE(outcome.err, "") << arguments;

@@ -25,8 +25,9 @@ plan: {tp: 2, pp: 2}
 
 Workplace::Workplace() {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  path_ = std::filesystem::path(::testing::TempDir()) /
-          ("wafersim_" + std::string(test->test_suite_name()) + "_" + test->name() + "_" + std::to_string(::getpid()));
+  path_ =
+      std::filesystem::path(::testing::TempDir()) / ("wafersim_" + std::string(test->test_suite_name()) +
+                                                     "_" + test->name() + "_" + std::to_string(::getpid()));
   std::filesystem::remove_all(path_);
   std::filesystem::create_directories(path_);
 }
@@ -47,7 +48,9 @@ std::string Workplace::read(const std::string& name) const {
   return text.str();
 }
 
-Outcome Workplace::wafersim(const std::string& arguments) const { return shell("\"$WAFERSIM\" " + arguments); }
+Outcome Workplace::wafersim(const std::string& arguments) const {
+  return shell("\"$WAFERSIM\" " + arguments);
+}
 
 Outcome Workplace::shell(const std::string& command) const {
   const std::string line = "cd '" + path_.string() + "' && WAFERSIM='" WAFERSIM_PROGRAM "' && { " + command +

@@ -20,7 +20,8 @@ TEST(ProgressLine, LongTimesAreWrittenAsClocks) {
 }
 
 TEST(ProgressLine, FractionsOutOfRangeAreClamped) {
-  EXPECT_EQ(progress_line({1, 1.5}, 2.0), "[########################] 100 %  cycle 1  2.0 s, about 0.0 s left");
+  EXPECT_EQ(progress_line({1, 1.5}, 2.0),
+            "[########################] 100 %  cycle 1  2.0 s, about 0.0 s left");
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ TEST(CheckReport, OverflowNamesTheMemory) {
   over.memory.dram_capacity = 1024;
   over.memory.peak_dram_bytes = 2048;
   EXPECT_EQ(overflow_text(over.memory),
-            "512 B (512 bytes) over a tile's SRAM of 3.00 MiB and 1.00 KiB (1,024 bytes) over a tile's share of DRAM of "
+            "512 B (512 bytes) over a tile's SRAM of 3.00 MiB and 1.00 KiB (1,024 bytes) over a tile's share "
+            "of DRAM of "
             "1.00 KiB");
   EXPECT_EQ(overflow_text(facts().memory), "");
 }

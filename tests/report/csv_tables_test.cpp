@@ -21,18 +21,20 @@ TEST(CsvTables, Tiles) {
   const RunFixture run;
   const TestDirectory directory;
   write_tiles(directory.path() / "tiles.csv", run.measurements, run.mesh);
-  EXPECT_EQ(read_text(directory.path() / "tiles.csv"),
-            "tile,x,y,stage,group,compute_cycles,exposed_tp_cycles,exposed_tatp_cycles,exposed_sp_cycles,"
-            "exposed_ep_cycles,exposed_dp_cycles,exposed_pp_cycles,bubble_cycles,memory_stall_cycles,idle_cycles,"
-            "compute_utilization,matrix_busy_cycles,vector_busy_cycles,matrix_utilization,vector_utilization,"
-            "communicating_cycles,operations,messages_sent,messages_received,bytes_sent,bytes_received,"
-            "peak_sram_bytes,peak_dram_bytes,peak_bytes,peak_parameters_bytes,peak_gradients_bytes,"
-            "peak_optimizer_bytes,peak_activations_bytes,peak_stream_buffers_bytes,peak_communication_buffers_bytes,"
-            "static_bytes,final_bytes\n"
-            "tile_0_0,0,0,0,0,600,100,0,0,0,0,0,0,50,250,0.600000,500,100,0.500000,0.100000,400,12,3,4,3000,4000,"
-            "700,0,700,300,100,200,100,0,50,600,600\n"
-            "tile_1_0,1,0,0,0,400,200,0,0,0,100,0,100,0,200,0.400000,0,0,0.000000,0.000000,600,0,0,0,0,0,"
-            "800,0,800,300,150,200,90,0,70,0,0\n");
+  EXPECT_EQ(
+      read_text(directory.path() / "tiles.csv"),
+      "tile,x,y,stage,group,compute_cycles,exposed_tp_cycles,exposed_tatp_cycles,exposed_sp_cycles,"
+      "exposed_ep_cycles,exposed_dp_cycles,exposed_pp_cycles,bubble_cycles,memory_stall_cycles,idle_cycles,"
+      "compute_utilization,matrix_busy_cycles,vector_busy_cycles,matrix_utilization,vector_utilization,"
+      "communicating_cycles,operations,messages_sent,messages_received,bytes_sent,bytes_received,"
+      "peak_sram_bytes,peak_dram_bytes,peak_bytes,peak_parameters_bytes,peak_gradients_bytes,"
+      "peak_optimizer_bytes,peak_activations_bytes,peak_stream_buffers_bytes,peak_communication_buffers_"
+      "bytes,"
+      "static_bytes,final_bytes\n"
+      "tile_0_0,0,0,0,0,600,100,0,0,0,0,0,0,50,250,0.600000,500,100,0.500000,0.100000,400,12,3,4,3000,4000,"
+      "700,0,700,300,100,200,100,0,50,600,600\n"
+      "tile_1_0,1,0,0,0,400,200,0,0,0,100,0,100,0,200,0.400000,0,0,0.000000,0.000000,600,0,0,0,0,0,"
+      "800,0,800,300,150,200,90,0,70,0,0\n");
 }
 
 TEST(CsvTables, Links) {
@@ -40,11 +42,12 @@ TEST(CsvTables, Links) {
   const TestDirectory directory;
   run.measurements.links.resize(2);
   write_links(directory.path() / "links.csv", run.measurements, run.mesh);
-  EXPECT_EQ(read_text(directory.path() / "links.csv"),
-            "link,x,y,direction,bytes,tp_bytes,tatp_bytes,sp_bytes,ep_bytes,dp_bytes,pp_bytes,none_bytes,packets,"
-            "busy_cycles,utilization,queue_cycles\n"
-            "tile_0_0>tile_1_0,0,0,east,4000,3000,0,0,0,1000,0,0,2,500,0.500000,50\n"
-            "tile_0_0>tile_0_1,0,0,south,0,0,0,0,0,0,0,0,0,0,0.000000,0\n");
+  EXPECT_EQ(
+      read_text(directory.path() / "links.csv"),
+      "link,x,y,direction,bytes,tp_bytes,tatp_bytes,sp_bytes,ep_bytes,dp_bytes,pp_bytes,none_bytes,packets,"
+      "busy_cycles,utilization,queue_cycles\n"
+      "tile_0_0>tile_1_0,0,0,east,4000,3000,0,0,0,1000,0,0,2,500,0.500000,50\n"
+      "tile_0_0>tile_0_1,0,0,south,0,0,0,0,0,0,0,0,0,0,0.000000,0\n");
 }
 
 TEST(CsvTables, Steps) {
@@ -52,7 +55,8 @@ TEST(CsvTables, Steps) {
   const TestDirectory directory;
   write_steps(directory.path() / "steps.csv", run.measurements);
   EXPECT_EQ(read_text(directory.path() / "steps.csv"),
-            "group,stage,step,iteration,kind,pass,layer,microbatch,tiles,start_cycle,end_cycle,span_cycles,min_cycles,"
+            "group,stage,step,iteration,kind,pass,layer,microbatch,tiles,start_cycle,end_cycle,span_cycles,"
+            "min_cycles,"
             "mean_cycles,max_cycles\n"
             "0,0,0,0,embedding,F,,0,2,0,90,90,80,85.000,90\n"
             "0,0,1,0,layer,F,0,0,2,80,1000,920,900,905.250,910\n");
@@ -87,7 +91,8 @@ TEST(CsvTables, MessagesStreamIntoTheirFile) {
   EXPECT_FALSE(std::filesystem::exists(path)) << "the name appears with commit()";
   log.commit();
   EXPECT_EQ(read_text(path),
-            "source,destination,axis,tensor,bytes,post_cycle,inject_cycle,receive_cycle,latency_cycles,queue_cycles\n"
+            "source,destination,axis,tensor,bytes,post_cycle,inject_cycle,receive_cycle,latency_cycles,queue_"
+            "cycles\n"
             "tile_0_0,tile_1_1,tp,activations,512,10,14,60,50,4\n");
 }
 

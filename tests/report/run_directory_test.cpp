@@ -117,7 +117,8 @@ TEST(RunDirectory, AnEarlierRunIsReplaced) {
   const analysis::RunSummary summary = run.summarize();
   write_run(directory.path(), run.context(summary), false);
   EXPECT_EQ(error_of_preparing(directory.path()), "");
-  EXPECT_EQ(names_in(directory.path()), (std::set<std::string>{"links.csv", "steps.csv", "summary.json", "tiles.csv"}));
+  EXPECT_EQ(names_in(directory.path()),
+            (std::set<std::string>{"links.csv", "steps.csv", "summary.json", "tiles.csv"}));
   EXPECT_EQ(read_text(directory.path() / kSummaryFile), summary_text(run.context(summary)));
 }
 
@@ -143,7 +144,8 @@ TEST(RunDirectory, AFileInTheWayIsNamed) {
 }
 
 TEST(RunDirectory, ReadOnlyFileSystemIsFoundBeforeTheRun) {
-  EXPECT_NE(error_of_preparing("/proc/wafersim").find("cannot create directory /proc/wafersim: "), std::string::npos);
+  EXPECT_NE(error_of_preparing("/proc/wafersim").find("cannot create directory /proc/wafersim: "),
+            std::string::npos);
 }
 
 }  // namespace

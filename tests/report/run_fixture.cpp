@@ -146,13 +146,15 @@ analysis::RunSummary RunFixture::summarize() const {
 }
 
 report::RunContext RunFixture::context(const analysis::RunSummary& summary) const {
-  return {"small", R"({"name": "small", "seed": 1})", plan, training, mapping, hardware, mesh, measurements, summary};
+  return {"small", R"({"name": "small", "seed": 1})", plan, training, mapping, hardware, mesh, measurements,
+          summary};
 }
 
 TestDirectory::TestDirectory() {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  path_ = std::filesystem::path(::testing::TempDir()) /
-          ("wafersim_" + std::string(test->test_suite_name()) + "_" + test->name() + "_" + std::to_string(::getpid()));
+  path_ =
+      std::filesystem::path(::testing::TempDir()) / ("wafersim_" + std::string(test->test_suite_name()) +
+                                                     "_" + test->name() + "_" + std::to_string(::getpid()));
   std::filesystem::remove_all(path_);
   std::filesystem::create_directories(path_);
 }

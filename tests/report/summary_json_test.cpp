@@ -27,12 +27,32 @@ std::vector<std::string> keys(const ordered_json& json) {
 
 TEST(SummaryJson, KeysAndTheirOrder) {
   const ordered_json json = json_of(RunFixture());
-  EXPECT_EQ(keys(json), (std::vector<std::string>{
-                            "schema_version", "wafersim_version", "name", "partial", "stopped_by", "cycles", "seconds",
-                            "tokens_per_second", "mfu", "hfu", "mfu_wafer", "compute_utilization", "tiles_used",
-                            "tiles_total", "model_flops_per_iteration", "matrix_flops", "iterations", "breakdown",
-                            "communication_share", "hidden_communication", "memory", "network", "energy", "plan",
-                            "scenario", "engine"}));
+  EXPECT_EQ(keys(json), (std::vector<std::string>{"schema_version",
+                                                  "wafersim_version",
+                                                  "name",
+                                                  "partial",
+                                                  "stopped_by",
+                                                  "cycles",
+                                                  "seconds",
+                                                  "tokens_per_second",
+                                                  "mfu",
+                                                  "hfu",
+                                                  "mfu_wafer",
+                                                  "compute_utilization",
+                                                  "tiles_used",
+                                                  "tiles_total",
+                                                  "model_flops_per_iteration",
+                                                  "matrix_flops",
+                                                  "iterations",
+                                                  "breakdown",
+                                                  "communication_share",
+                                                  "hidden_communication",
+                                                  "memory",
+                                                  "network",
+                                                  "energy",
+                                                  "plan",
+                                                  "scenario",
+                                                  "engine"}));
   EXPECT_EQ(keys(json["breakdown"]),
             (std::vector<std::string>{"compute", "exposed_communication", "bubble", "memory_stall", "idle"}));
   EXPECT_EQ(keys(json["breakdown"]["exposed_communication"]),
@@ -68,7 +88,8 @@ TEST(SummaryJson, BreakdownReadBackSumsToOne) {
   const ordered_json breakdown = json_of(RunFixture())["breakdown"];
   double sum = 0;
   for (const char* key : {"compute", "bubble", "memory_stall", "idle"}) sum += breakdown[key].get<double>();
-  for (const auto& [axis, fraction] : breakdown["exposed_communication"].items()) sum += fraction.get<double>();
+  for (const auto& [axis, fraction] : breakdown["exposed_communication"].items())
+    sum += fraction.get<double>();
   EXPECT_NEAR(sum, 1.0, 1e-12);
 }
 

@@ -40,7 +40,9 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 /// A run on a mesh of another shape, in which tile i of `used` computes for i per mille of the time.
 RunFixture run_on(const topology::Shape& shape, TileId used) {
@@ -61,7 +63,8 @@ RunFixture run_on(const topology::Shape& shape, TileId used) {
 /// The lines of the map: those between its title and its legend.
 std::vector<std::string> map_of(const std::string& text) {
   const std::vector<std::string> lines = lines_of(text);
-  auto at = std::find_if(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("Compute util"); });
+  auto at = std::find_if(lines.begin(), lines.end(),
+                         [](const auto& line) { return line.starts_with("Compute util"); });
   std::vector<std::string> map;
   for (++at; at != lines.end() && !contains(*at, "%"); ++at) map.push_back(at->substr(2));
   return map;
@@ -70,10 +73,11 @@ std::vector<std::string> map_of(const std::string& text) {
 TEST(Terminal, SaysWhatMatters) {
   const std::string text = text_of(RunFixture(), kAscii);
   for (const char* part :
-       {"small\n", "2 of 4 tiles (2x2 mesh), dp 1 x pp 1 x tp 2", "1.00 us", "128,000,000", "5.0 %", "# compute 50.0 %",
-        "= exposed communication 20.0 %", "o bubble 5.0 %", "m memory stall 2.5 %", ". idle 22.5 %",
-        "60.0 % of the time with messages in flight is hidden", "Memory: 800 B of 1000 B (80.0 %)", "tile_1_0",
-        "tile_0_0>tile_1_0", "tp 75 %, dp 25 %", "2.00 packet-hops per CPU second", "2.50 s wall"}) {
+       {"small\n", "2 of 4 tiles (2x2 mesh), dp 1 x pp 1 x tp 2", "1.00 us", "128,000,000", "5.0 %",
+        "# compute 50.0 %", "= exposed communication 20.0 %", "o bubble 5.0 %", "m memory stall 2.5 %",
+        ". idle 22.5 %", "60.0 % of the time with messages in flight is hidden",
+        "Memory: 800 B of 1000 B (80.0 %)", "tile_1_0", "tile_0_0>tile_1_0", "tp 75 %, dp 25 %",
+        "2.00 packet-hops per CPU second", "2.50 s wall"}) {
     EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
   }
   EXPECT_FALSE(contains(text, "PARTIAL"));
@@ -88,7 +92,8 @@ TEST(Terminal, AxesWithoutExposedCyclesAreLeftOut) {
 
 TEST(Terminal, StackedBarFillsTheWidth) {
   const std::vector<std::string> lines = lines_of(text_of(RunFixture(), kAscii));
-  const auto bar = std::find_if(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("  ####"); });
+  const auto bar =
+      std::find_if(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("  ####"); });
   ASSERT_NE(bar, lines.end());
   EXPECT_EQ(bar->size(), 2u + 92u);
   EXPECT_EQ(std::count(bar->begin(), bar->end(), '#'), 46);
@@ -109,12 +114,14 @@ TEST(Terminal, NoLineIsWiderThanAsked) {
 }
 
 TEST(Terminal, NeverWiderThanAHundredColumns) {
-  for (const std::string& line : lines_of(text_of(RunFixture(), {false, true, 300}))) EXPECT_LE(columns_of(line), 100u);
+  for (const std::string& line : lines_of(text_of(RunFixture(), {false, true, 300})))
+    EXPECT_LE(columns_of(line), 100u);
 }
 
 TEST(Terminal, AsciiIsAsciiAndPlainHasNoEscapes) {
   const std::string ascii = text_of(run_on({40, 40}, 900), kAscii);
-  EXPECT_TRUE(std::all_of(ascii.begin(), ascii.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+  EXPECT_TRUE(
+      std::all_of(ascii.begin(), ascii.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
   EXPECT_FALSE(contains(text_of(RunFixture(), kUnicode), "\033"));
   EXPECT_TRUE(contains(text_of(RunFixture(), {true, true, 96}), "\033[38;5;"));
 }
@@ -145,7 +152,8 @@ TEST(Terminal, PartialResultsAreMarked) {
   run.measurements.stopped_by = "max-wall";
   run.measurements.iteration_ends.clear();
   const std::string text = text_of(run, kAscii);
-  EXPECT_TRUE(contains(text, "PARTIAL RESULTS: stopped by max-wall at cycle 1,000\n0 of 1 iterations completed\n"));
+  EXPECT_TRUE(
+      contains(text, "PARTIAL RESULTS: stopped by max-wall at cycle 1,000\n0 of 1 iterations completed\n"));
 }
 
 TEST(Terminal, RunWithoutMessages) {
