@@ -64,10 +64,10 @@ struct IterationSummary {
   int planned = 1;
   int completed = 0;
   std::vector<Cycle> ends;  ///< one for each completed iteration
-  std::optional<double>
-      mean_cycles;  ///< end of the last completed one / their number; absent when none completed
-  std::optional<Cycle>
-      steady_state_cycles;  ///< from the start of the last iteration but one to the start of the last
+  /// End of the last completed one / their number; absent when none completed.
+  std::optional<double> mean_cycles;
+  /// From the start of the last iteration but one to the start of the last.
+  std::optional<Cycle> steady_state_cycles;
 };
 
 /// What a run amounts to. Fractions are 0..1; rates are per second of simulated time.

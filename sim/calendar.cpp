@@ -125,7 +125,7 @@ void Calendar::run_cycle() {
 }
 
 void Calendar::deliver(const Event& event) {
-  Client& client = *clients_[event.client_and_kind & ((1u << kIdBits) - 1)];
+  Client& client = *clients_[event.client_and_kind & kIdMask];
   const unsigned kind = event.client_and_kind >> kIdBits;
   if (kind == kEvaluate) [[unlikely]] {
     client.queued_ = false;
@@ -154,8 +154,15 @@ void Calendar::drain_updates(std::size_t slot) {
     } else {
       for (std::uint32_t at = first; at != kNone; at = chunks_[at].next) {
         const std::uint32_t count = chunks_[at].count;
-        // By index: an update may grow the chunk storage.
-        for (std::uint32_t i = 0; i < count; ++i) deliver(Event{chunks_[at].events[i]});
+        // A copy: an update may grow the chunk storage.
+        const std::array<Event, kChunkEvents> events = chunks_[at].events;
+        for (std::uint32_t i = 0; i < std::min(count, kFarAhead); ++i) prefetch_client(events[i]);
+        for (std::uint32_t i = 0; i < std::min(count, kNearAhead); ++i) prefetch_update(events[i]);
+        for (std::uint32_t i = 0; i < count; ++i) {
+          if (i + kFarAhead < count) prefetch_client(events[i + kFarAhead]);
+          if (i + kNearAhead < count) prefetch_update(events[i + kNearAhead]);
+          deliver(events[i]);
+        }
         events_ += count;
       }
     }

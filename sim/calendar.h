@@ -32,6 +32,8 @@ class Client {
   virtual void update(unsigned kind, std::uint32_t payload) = 0;
   /// Phase 2.
   virtual void evaluate() = 0;
+  /// A hint that update(kind, payload) comes soon: touch what it will need, change nothing.
+  virtual void prefetch(unsigned /*kind*/, std::uint32_t /*payload*/) const {}
 
  private:
   friend class Calendar;
@@ -102,11 +104,12 @@ class Calendar : public sc_core::sc_module {
   struct Later {
     bool operator()(const FarEvent& a, const FarEvent& b) const { return a.at > b.at; }
   };
+  static constexpr std::size_t kChunkEvents = 31;
   /// Events of one cycle lie in a chain of chunks, so that the wheel's memory follows the number of pending events.
   struct Chunk {
     std::uint32_t next;
     std::uint32_t count;
-    std::array<Event, 15> events;
+    std::array<Event, kChunkEvents> events;
   };
   struct Bucket {
     std::uint32_t head = kNone;
@@ -114,7 +117,12 @@ class Calendar : public sc_core::sc_module {
   };
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   static constexpr unsigned kIdBits = 28;
+  static constexpr std::uint32_t kIdMask = (1u << kIdBits) - 1;
   static constexpr unsigned kEvaluate = 15;
+  // Events of a cycle belong to modules all over the wafer: their data is asked for ahead of time, first the module, then what
+  // its event will touch.
+  static constexpr std::uint32_t kFarAhead = 6;
+  static constexpr std::uint32_t kNearAhead = 3;
   static constexpr Cycle kWheel = 4096;
   static constexpr std::uint32_t kPollInterval = 1u << 12;
 
@@ -142,6 +150,16 @@ class Calendar : public sc_core::sc_module {
   void run_cycle();
   void drain_updates(std::size_t slot);
   void deliver(const Event& event);
+  void prefetch_client(const Event& event) const {
+    // The client's own data starts with it and goes on for a few cache lines.
+    const char* const client = reinterpret_cast<const char*>(clients_[event.client_and_kind & kIdMask]);
+    __builtin_prefetch(client);
+    __builtin_prefetch(client + 64);
+    __builtin_prefetch(client + 128);
+  }
+  void prefetch_update(const Event& event) const {
+    clients_[event.client_and_kind & kIdMask]->prefetch(event.client_and_kind >> kIdBits, event.payload);
+  }
   void move_near();
   Cycle next_busy_cycle() const;
 

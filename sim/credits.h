@@ -1,6 +1,6 @@
 #pragma once
 
-#include <algorithm>
+#include <array>
 
 #include "base/units.h"
 #include "sim/pool.h"
@@ -16,21 +16,26 @@ struct Credit {
 using CreditPool = Pool<Credit>;
 
 /// Room in one downstream VC buffer as its upstream end sees it. The downstream end knows at the grant when a credit will
-/// be back, so it is entered with its time at once and counts from then on: no event for each credit.
+/// be back, so it is entered with its time at once and counts from then on: no event for each credit. The next credit to
+/// arrive is held in place, those behind it in the pool: rarely more than one is under way.
 class CreditCounter {
  public:
   void set_capacity(Bytes bytes) { available_ = bytes; }
 
   bool has_room(Bytes bytes, Cycle now, CreditPool& pool) {
-    if (available_ >= bytes) return true;
-    absorb(now, pool);
+    if (next_at_ <= now) absorb(now, pool);
     return available_ >= bytes;
   }
   void take(Bytes bytes) { available_ -= bytes; }
 
   /// A credit that arrives at `at`, not before any credit given earlier.
   void give(Bytes bytes, Cycle at, Cycle now, CreditPool& pool) {
-    absorb(now, pool);
+    if (next_at_ <= now) absorb(now, pool);
+    if (next_at_ == kNever) {
+      next_at_ = at;
+      next_bytes_ = bytes;
+      return;
+    }
     const std::uint32_t fresh = pool.take();
     pool[fresh].at = at;
     pool[fresh].bytes = bytes;
@@ -43,22 +48,30 @@ class CreditCounter {
   }
 
   /// When the next credit known of arrives; kNever when none is on its way.
-  Cycle next_arrival(const CreditPool& pool) const { return head_ == kNil ? kNever : pool[head_].at; }
+  Cycle next_arrival() const { return next_at_; }
 
   /// Set when somebody waits for a credit of which no arrival is known yet.
   bool waiting = false;
 
  private:
   void absorb(Cycle now, CreditPool& pool) {
-    while (head_ != kNil && pool[head_].at <= now) {
-      available_ += pool[head_].bytes;
-      const std::uint32_t done = head_;
-      head_ = pool[done].next;
-      pool.give_back(done);
+    while (next_at_ <= now) {
+      available_ += next_bytes_;
+      if (head_ == kNil) {
+        next_at_ = kNever;
+        return;
+      }
+      const std::uint32_t next = head_;
+      next_at_ = pool[next].at;
+      next_bytes_ = pool[next].bytes;
+      head_ = pool[next].next;
+      pool.give_back(next);
     }
   }
 
   Bytes available_ = 0;
+  Cycle next_at_ = kNever;
+  Bytes next_bytes_ = 0;
   std::uint32_t head_ = kNil;
   std::uint32_t tail_ = kNil;
 };

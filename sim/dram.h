@@ -11,7 +11,7 @@ namespace wafersim::sim {
 
 /// The DRAM of a die: one channel of the die's bandwidth, first come, first served; requests of one cycle are taken in order of
 /// tile, then engine.
-class Dram : public sc_core::sc_module, public Client, public DramIf {
+class Dram final : public sc_core::sc_module, public Client, public DramIf {
  public:
   /// `cores` has the core of each tile of the wafer, by tile id.
   Dram(sc_core::sc_module_name name, Calendar& calendar, const models::HardwareModel& hardware,

@@ -99,18 +99,21 @@ void Nic::evaluate() {
 void Nic::serve(unsigned lane_index) {
   const Cycle now = network_.calendar.now();
   Lane& lane = lanes_[lane_index];
-  // A port faster than a packet a cycle injects several in one cycle.
-  while (!lane.messages.empty() && lane.clock.free_at() <= now) {
-    std::size_t position = 0;
-    for (; position < lane.messages.size(); ++position) {
-      const Message& message = network_.messages[lane.messages[position]];
-      const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
-      if (credits_[lane_index * vcs_ + message.vc].has_room(bytes, now, network_.credits)) break;
-    }
-    if (position == lane.messages.size()) return wait_for_credit(lane_index);
-    inject(lane_index, position);
+  if (lane.messages.empty()) return;
+  // One packet a cycle, as every port: packets of one VC reach the router in different cycles, in order.
+  if (lane.clock.free_at() > now || lane.last_injection == now) {
+    wake(lane_index, std::max(lane.clock.free_at(), now + 1));
+    return;
   }
-  if (!lane.messages.empty()) wake(lane_index, lane.clock.free_at());
+  std::size_t position = 0;
+  for (; position < lane.messages.size(); ++position) {
+    const Message& message = network_.messages[lane.messages[position]];
+    const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
+    if (credits_[lane_index * vcs_ + message.vc].has_room(bytes, now, network_.credits)) break;
+  }
+  if (position == lane.messages.size()) return wait_for_credit(lane_index);
+  inject(lane_index, position);
+  if (!lane.messages.empty()) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
 }
 
 void Nic::inject(unsigned lane_index, std::size_t position) {
@@ -130,6 +133,7 @@ void Nic::inject(unsigned lane_index, std::size_t position) {
   packet.bytes = std::min(message.bytes_to_inject, hardware.packet_bytes);
 
   const ExactTime tail = lane.clock.occupy(now, packet.bytes, {}, network_.injection_rate);
+  lane.last_injection = now;
   credits_[lane_index * vcs_ + packet.vc].take(packet.bytes);
   sram->nic_access(packet.bytes);
   ++packets_injected_;
@@ -150,7 +154,7 @@ void Nic::wait_for_credit(unsigned lane_index) {
   Cycle earliest = kNever;
   for (const std::uint32_t message : lanes_[lane_index].messages) {
     CreditCounter& counter = credits_[lane_index * vcs_ + network_.messages[message].vc];
-    const Cycle next = counter.next_arrival(network_.credits);
+    const Cycle next = counter.next_arrival();
     if (next == kNever) counter.waiting = true;
     earliest = std::min(earliest, next);
   }

@@ -5,7 +5,7 @@
 
 #include "sim/mailbox.h"
 #include "sim/measurements.h"
-#include "sim/router.h"
+#include "sim/network.h"
 
 namespace wafersim::sim {
 
@@ -39,7 +39,35 @@ class FlightClock {
 /// receive is posted waits in communication buffers. With models::Fidelity::ideal a message arrives in the
 /// cycle in which it is sent, otherwise it is cut into packets and injected into the router, ready messages of an
 /// injection port in turn, packet by packet, in order of posting.
-class Nic : public sc_core::sc_module, public Client, public NicIf, public EjectionSink, public CreditSink {
+class Nic final : public sc_core::sc_module, public Client, public NicIf, public EjectionSink, public CreditSink {
+  /// Updates.
+  enum Kind : unsigned { kReady, kSendDone, kReceived, kInject };
+
+  /// One injection port.
+  struct Lane {
+    PortClock clock;
+    Cycle wake_at = kNever;
+    Cycle last_injection = kNever;
+    std::vector<std::uint32_t> messages;  ///< ready, next to serve first
+  };
+
+  // What every packet touches comes first, before the ports, which are large.
+  NetworkContext& network_;
+  const std::vector<Nic*>& directory_;
+  TileId tile_;
+  unsigned vcs_;
+  std::uint32_t pending_lanes_ = 0;
+  std::vector<Lane> lanes_;
+  std::vector<CreditCounter> credits_;  ///< lane-major, VC-minor
+  Mailbox mailbox_;
+  FlightClock flight_;
+  const std::function<void(const MessageRecord&)>* message_sink_ = nullptr;
+  std::uint64_t messages_sent_ = 0;
+  std::uint64_t messages_received_ = 0;
+  std::uint64_t packets_injected_ = 0;
+  Bytes bytes_sent_ = 0;
+  Bytes bytes_received_ = 0;
+
  public:
   using MessageSink = std::function<void(const MessageRecord&)>;
 
@@ -67,16 +95,6 @@ class Nic : public sc_core::sc_module, public Client, public NicIf, public Eject
   std::uint64_t packets_injected() const { return packets_injected_; }
 
  private:
-  /// Updates.
-  enum Kind : unsigned { kReady, kSendDone, kReceived, kInject };
-
-  /// One injection port.
-  struct Lane {
-    PortClock clock;
-    Cycle wake_at = kNever;
-    std::vector<std::uint32_t> messages;  ///< ready, next to serve first
-  };
-
   unsigned lane_for(TileId destination) const;
   void make_ready(std::uint32_t message);
   void serve(unsigned lane);
@@ -87,22 +105,6 @@ class Nic : public sc_core::sc_module, public Client, public NicIf, public Eject
   void receive(std::uint32_t message);
   void hand_over(std::uint32_t message, const ReceiveRequest& request);
   static Arrival arrival_of(const Message& message);
-
-  NetworkContext& network_;
-  const std::vector<Nic*>& directory_;
-  TileId tile_;
-  unsigned vcs_;
-  std::uint32_t pending_lanes_ = 0;
-  std::vector<Lane> lanes_;
-  std::vector<CreditCounter> credits_;  ///< lane-major, VC-minor
-  Mailbox mailbox_;
-  FlightClock flight_;
-  const MessageSink* message_sink_ = nullptr;
-  std::uint64_t messages_sent_ = 0;
-  std::uint64_t messages_received_ = 0;
-  std::uint64_t packets_injected_ = 0;
-  Bytes bytes_sent_ = 0;
-  Bytes bytes_received_ = 0;
 };
 
 }  // namespace wafersim::sim

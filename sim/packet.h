@@ -18,23 +18,25 @@ struct WaitInterval {
 };
 
 struct Message {
+  // What each of its packets touches comes first.
   std::uint32_t next = kNil;
   TileId source = kNoTile;
   TileId destination = kNoTile;
-  std::uint32_t tensor = 0;
-  std::uint64_t key = 0;
-  std::uint64_t send_token = 0;      ///< handed back to the sending core when the send completes
-  Bytes bytes = 0;
+  workloads::Axis axis = workloads::Axis::none;
+  std::uint8_t vc = 0;
   Bytes bytes_to_inject = 0;
   Bytes bytes_to_eject = 0;
-  Cycle posted = 0;
   Cycle injected = kNever;           ///< first packet leaves the NIC
   Cycle last_tail = 0;               ///< latest tail through the ejection port so far
   Cycle queued = 0;                  ///< sum over packets and links of (grant - first bid)
+
+  Bytes bytes = 0;
+  std::uint64_t key = 0;
+  std::uint64_t send_token = 0;      ///< handed back to the sending core when the send completes
+  Cycle posted = 0;
   WaitInterval sender_wait;
   std::int32_t sender_stage = 0;
-  workloads::Axis axis = workloads::Axis::none;
-  std::uint8_t vc = 0;
+  std::uint32_t tensor = 0;
 };
 
 /// A packet in flight. It moves through virtual cut-through routers whole: `tail` says when its last byte can go
@@ -48,6 +50,7 @@ struct Packet {
   workloads::Axis axis = workloads::Axis::none;
   Bytes bytes = 0;
   Cycle queued = 0;                  ///< sum over the routers so far of (grant - first bid)
+  Cycle bid_at = 0;                  ///< first bid at the router it is in
   ExactTime tail;                    ///< earliest time at which its tail can leave the router it is in
 };
 

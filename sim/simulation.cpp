@@ -125,7 +125,7 @@ void Simulation::Parts::measure_links(Measurements& out) const {
     for (const topology::Direction direction : topology::kAllDirections) {
       const topology::LinkId link = topology::Mesh::link(tile->id(), direction);
       if (!mesh.link_alive(link)) continue;
-      const PortStatistics& port = tile->router->statistics(direction);
+      const PortStatistics& port = tile->router->engine().statistics(direction);
       const Bytes bytes = std::accumulate(port.bytes_by_axis.begin(), port.bytes_by_axis.end(), Bytes{0});
       out.links.push_back({link, bytes, port.bytes_by_axis, port.packets, std::min(port.busy, out.cycles), port.queued});
       out.packet_hops += port.packets;

@@ -12,6 +12,9 @@ Sram::Sram(sc_core::sc_module_name name, const Calendar& calendar, const models:
            const std::array<bool, workloads::kMemoryClasses>& in_dram, const workloads::StaticMemory& resident)
     : sc_module(name), calendar_(calendar), hardware_(hardware), in_dram_(in_dram), held_(resident.bytes) {
   user_side.bind(*this);
+  if (hardware.sram_bytes_per_cycle) {
+    port_.emplace(*hardware.sram_bytes_per_cycle, common_time_scale({*hardware.sram_bytes_per_cycle}), hardware.packet_bytes);
+  }
   for (std::size_t i = 0; i < held_.size(); ++i) (in_dram_[i] ? held_dram_ : held_sram_) += held_[i];
   static_ = held_sram_ + held_dram_;
 }
@@ -38,8 +41,8 @@ void Sram::free(workloads::MemoryClass memory_class, Bytes bytes) {
 }
 
 void Sram::nic_access(Bytes bytes) {
-  if (!hardware_.sram_bytes_per_cycle) return;
-  const Cycle cycles = cycles_at_rate(bytes, *hardware_.sram_bytes_per_cycle);
+  if (!port_) return;
+  const Cycle cycles = port_->serialization(bytes).ceil();
   nic_until_ = std::max(nic_until_, calendar_.now()) + cycles;
   nic_total_ += cycles;
 }

@@ -8,13 +8,14 @@
 #include "sim/calendar.h"
 #include "sim/interfaces.h"
 #include "sim/measurements.h"
+#include "sim/port_clock.h"
 #include "workloads/trace.h"
 
 namespace wafersim::sim {
 
 /// A tile's memory: how much each class holds (in SRAM or in its share of the DRAM, as the trace places it), and the
 /// SRAM port. Peaks are those at the end of a cycle, so the order of changes within a cycle does not matter.
-class Sram : public sc_core::sc_module, public SramIf {
+class Sram final : public sc_core::sc_module, public SramIf {
  public:
   Sram(sc_core::sc_module_name name, const Calendar& calendar, const models::HardwareModel& hardware,
        const std::array<bool, workloads::kMemoryClasses>& in_dram, const workloads::StaticMemory& resident);
@@ -53,6 +54,7 @@ class Sram : public sc_core::sc_module, public SramIf {
   Cycle changed_at_ = 0;
   std::function<std::string()> context_;
   std::string overflow_context_;
+  std::optional<PortRate> port_;  ///< empty = unlimited bandwidth
   // The port serves NIC accesses one after the other; everything from now to `nic_until_` is busy.
   Cycle nic_total_ = 0;
   Cycle nic_until_ = 0;

@@ -61,7 +61,7 @@ std::string describe_stall(const Wafer& wafer, const topology::Mesh& mesh, const
     if (!chain.empty()) text += "\n  " + chain;
   }
   for (const auto& tile : wafer.tiles()) {
-    const std::string stuck = tile->router->describe_stall();
+    const std::string stuck = tile->router->engine().describe_stall(tile->router->name());
     if (!stuck.empty()) text += "\n  " + stuck;
   }
   return text;

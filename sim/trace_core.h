@@ -13,7 +13,7 @@
 namespace wafersim::sim {
 
 /// Runs the program of a tile by the rules at the top of workloads/trace.h.
-class TraceCore : public Core, public Client {
+class TraceCore final : public Core, public Client {
  public:
   TraceCore(sc_core::sc_module_name name, Calendar& calendar, const CompiledTrace& trace,
             const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done);

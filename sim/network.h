@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+
+#include "models/hardware.h"
+#include "sim/calendar.h"
+#include "sim/credits.h"
+#include "sim/packet.h"
+#include "sim/port_clock.h"
+#include "topology/routing.h"
+
+namespace wafersim::sim {
+
+/// Ports 0..3 are the mesh directions; local ports follow: one, or one for each direction and one for a tile's messages
+/// to itself (models::NicPorts).
+inline constexpr unsigned kMeshPorts = topology::kDirections;
+inline constexpr unsigned kSelfLane = kMeshPorts;
+
+constexpr unsigned local_ports(models::NicPorts ports) { return ports == models::NicPorts::single ? 1 : kMeshPorts + 1; }
+
+/// Pools and constants that all routers and NICs of a wafer share.
+struct NetworkContext {
+  Calendar& calendar;
+  const topology::Routing& routing;
+  const models::HardwareModel& hardware;
+  PacketPool packets;
+  MessagePool messages;
+  CreditPool credits;
+  std::uint64_t time_scale;
+  PortRate link_rate;
+  PortRate injection_rate;
+  PortRate ejection_rate;
+
+  NetworkContext(Calendar& calendar_in, const topology::Routing& routing_in, const models::HardwareModel& hardware_in)
+      : calendar(calendar_in),
+        routing(routing_in),
+        hardware(hardware_in),
+        time_scale(common_time_scale({hardware_in.link_bytes_per_cycle, hardware_in.injection_bytes_per_cycle,
+                                      hardware_in.ejection_bytes_per_cycle})),
+        link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
+        injection_rate(hardware_in.injection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
+        ejection_rate(hardware_in.ejection_bytes_per_cycle, time_scale, hardware_in.packet_bytes) {}
+};
+
+/// What went over one output port.
+struct PortStatistics {
+  std::uint64_t packets = 0;
+  Cycle busy = 0;    ///< cycles in which a packet held the port
+  Cycle queued = 0;  ///< sum over packets of (grant - first bid)
+  std::array<Bytes, workloads::kAxes + 1> bytes_by_axis{};
+};
+
+}  // namespace wafersim::sim

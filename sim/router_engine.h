@@ -1,0 +1,93 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/interfaces.h"
+#include "sim/network.h"
+
+namespace wafersim::sim {
+
+/// A virtual cut-through router. A packet whose head reaches an input VC at t bids for its output at
+/// max(t + R, the packet ahead in its VC has left). An output grants one bidder a cycle when it is free and the downstream VC
+/// has room for the whole packet; round-robin over input VCs in the order N, E, S, W, local, then VC. Granted at g, the tail
+/// leaves at d = max(g + S, tail upstream + L + R); port and buffer are held until d, the credit is upstream at d + Lc.
+///
+/// The engine is the router without its module: a plain object that the calendar calls. Router binds it to its neighbours.
+class alignas(64) RouterEngine final : public Client {
+ public:
+  RouterEngine(TileId tile, NetworkContext& network);
+
+  /// What lies behind a mesh port: a router of ours, which is called directly, or something else with the same interfaces.
+  void connect_output(unsigned port, RouterEngine* router, PacketSink* other);
+  void connect_input(unsigned port, RouterEngine* router, CreditSink* other);
+  void connect_nic(EjectionSink* nic, CreditSink* nic_credits);
+
+  /// See PacketSink and CreditSink.
+  void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
+  void credit(unsigned output, unsigned vc, Bytes bytes, Cycle at);
+  void update(unsigned kind, std::uint32_t payload) override;
+  void evaluate() override;
+  void prefetch(unsigned kind, std::uint32_t payload) const override;
+
+  const PortStatistics& statistics(topology::Direction direction) const {
+    return statistics_[static_cast<std::size_t>(direction)];
+  }
+  /// Packets that wait in this router, one line each; empty when there is none.
+  std::string describe_stall(const std::string& name) const;
+
+ private:
+  /// Updates.
+  enum Kind : unsigned { kHeadFree, kArbitrate, kArrive };  ///< kArrive + input port
+
+  struct InputVc {
+    std::uint32_t head = kNil;
+    std::uint32_t tail = kNil;
+    Cycle free_at = 0;  ///< the packet ahead has left
+  };
+  /// One cache line.
+  struct alignas(64) Output {
+    PortClock clock;
+    std::uint64_t bidders = 0;  ///< input VCs whose head wants this output, see bid_bit
+    Cycle last_grant = kNever;
+    Cycle tail_at = 0;          ///< the last granted tail leaves
+    Cycle wake_at = kNever;     ///< an arbitration is posted for this cycle
+    Cycle credits_full_at = 0;  ///< the last credit known of is back
+    std::uint32_t uncredited = 0;  ///< packets downstream whose credit has no time yet
+    std::uint8_t first_bit = 0;    ///< round-robin: where the search starts
+  };
+
+  /// Position of an input VC in an output's bidders: mesh ports first, then the one local port that can reach it.
+  unsigned bid_bit(unsigned input, unsigned vc) const {
+    return (input < kMeshPorts ? input : kMeshPorts) * vcs_ + vc;
+  }
+  unsigned input_vc_of_bit(unsigned output, unsigned bit) const;
+  unsigned output_for(const Packet& packet) const;
+  void start_bidding(unsigned input_vc);
+  void arbitrate(unsigned output);
+  bool can_grant(unsigned output, unsigned bit);
+  void grant(unsigned output, unsigned bit);
+  void return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at);
+  void forward(unsigned output, std::uint32_t packet, const ExactTime& tail);
+  void wait_for_credit(unsigned output);
+  void wake(unsigned output, Cycle at);
+
+  // In order of use: the first cache lines serve every packet.
+  TileId tile_;
+  unsigned vcs_;
+  std::uint32_t pending_outputs_ = 0;  ///< outputs to arbitrate in this cycle
+  bool single_local_;
+  NetworkContext& network_;
+  std::vector<InputVc> inputs_;         ///< port-major, VC-minor
+  std::vector<Output> outputs_;
+  std::vector<CreditCounter> credits_;  ///< of the mesh outputs, port-major
+  std::array<RouterEngine*, kMeshPorts> next_router_{};
+  std::array<RouterEngine*, kMeshPorts> upstream_router_{};
+  EjectionSink* nic_ = nullptr;
+  CreditSink* nic_credits_ = nullptr;
+  std::array<PortStatistics, kMeshPorts> statistics_;
+  std::array<PacketSink*, kMeshPorts> next_other_{};
+  std::array<CreditSink*, kMeshPorts> upstream_other_{};
+};
+
+}  // namespace wafersim::sim
