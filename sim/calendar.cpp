@@ -114,8 +114,11 @@ void Calendar::run_cycle() {
     if (rank == evaluations_.end()) return;
     evaluating_.swap(*rank);
     if (shuffle_) shuffle_in_place(evaluating_, *shuffle_);
-    for (const ClientId id : evaluating_) {
-      Client& client = *clients_[id];
+    const std::size_t count = evaluating_.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + kFarAhead < count) prefetch_client(evaluating_[i + kFarAhead]);
+      if (i + kNearAhead < count) clients_[evaluating_[i + kNearAhead]]->prefetch_evaluation();
+      Client& client = *clients_[evaluating_[i]];
       client.queued_ = false;
       client.evaluate();
     }
@@ -156,10 +159,10 @@ void Calendar::drain_updates(std::size_t slot) {
         const std::uint32_t count = chunks_[at].count;
         // A copy: an update may grow the chunk storage.
         const std::array<Event, kChunkEvents> events = chunks_[at].events;
-        for (std::uint32_t i = 0; i < std::min(count, kFarAhead); ++i) prefetch_client(events[i]);
+        for (std::uint32_t i = 0; i < std::min(count, kFarAhead); ++i) prefetch_client(events[i].client_and_kind & kIdMask);
         for (std::uint32_t i = 0; i < std::min(count, kNearAhead); ++i) prefetch_update(events[i]);
         for (std::uint32_t i = 0; i < count; ++i) {
-          if (i + kFarAhead < count) prefetch_client(events[i + kFarAhead]);
+          if (i + kFarAhead < count) prefetch_client(events[i + kFarAhead].client_and_kind & kIdMask);
           if (i + kNearAhead < count) prefetch_update(events[i + kNearAhead]);
           deliver(events[i]);
         }

@@ -34,6 +34,8 @@ class Client {
   virtual void evaluate() = 0;
   /// A hint that update(kind, payload) comes soon: touch what it will need, change nothing.
   virtual void prefetch(unsigned /*kind*/, std::uint32_t /*payload*/) const {}
+  /// A hint that evaluate() comes soon.
+  virtual void prefetch_evaluation() const {}
 
  private:
   friend class Calendar;
@@ -150,9 +152,9 @@ class Calendar : public sc_core::sc_module {
   void run_cycle();
   void drain_updates(std::size_t slot);
   void deliver(const Event& event);
-  void prefetch_client(const Event& event) const {
+  void prefetch_client(ClientId id) const {
     // The client's own data starts with it and goes on for a few cache lines.
-    const char* const client = reinterpret_cast<const char*>(clients_[event.client_and_kind & kIdMask]);
+    const char* const client = reinterpret_cast<const char*>(clients_[id]);
     __builtin_prefetch(client);
     __builtin_prefetch(client + 64);
     __builtin_prefetch(client + 128);

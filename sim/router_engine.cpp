@@ -67,6 +67,25 @@ void RouterEngine::prefetch(unsigned kind, std::uint32_t payload) const {
   }
 }
 
+void RouterEngine::prefetch_evaluation() const {
+  for (std::uint32_t pending = pending_outputs_; pending != 0; pending &= pending - 1) {
+    const auto output = static_cast<unsigned>(std::countr_zero(pending));
+    __builtin_prefetch(&outputs_[output]);
+    if (output >= kMeshPorts) continue;
+    __builtin_prefetch(&credits_[output * vcs_]);
+    __builtin_prefetch(&statistics_[output]);
+  }
+}
+
+/// The grant to come will return a credit there.
+void RouterEngine::prefetch_upstream(unsigned input, unsigned vc) const {
+  if (input >= kMeshPorts || upstream_router_[input] == nullptr) return;
+  const RouterEngine& upstream = *upstream_router_[input];
+  const unsigned output = (input + 2) % kMeshPorts;
+  __builtin_prefetch(&upstream.outputs_[output]);
+  __builtin_prefetch(&upstream.credits_[output * vcs_ + vc]);
+}
+
 void RouterEngine::update(unsigned kind, std::uint32_t payload) {
   if (kind >= kArrive) {
     const Packet& packet = network_.packets[payload];
@@ -115,6 +134,7 @@ void RouterEngine::start_bidding(unsigned input_vc) {
   if (out.bidders == 0 && out.uncredited == 0 && out.credits_full_at < now) out.first_bit = 0;
   out.bidders |= std::uint64_t{1} << bid_bit(input_vc / vcs_, input_vc % vcs_);
   pending_outputs_ |= 1u << output;
+  prefetch_upstream(input_vc / vcs_, packet.vc);
   network_.calendar.request_evaluation(*this);
 }
 

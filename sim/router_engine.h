@@ -29,6 +29,7 @@ class alignas(64) RouterEngine final : public Client {
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
   void prefetch(unsigned kind, std::uint32_t payload) const override;
+  void prefetch_evaluation() const override;
 
   const PortStatistics& statistics(topology::Direction direction) const {
     return statistics_[static_cast<std::size_t>(direction)];
@@ -68,6 +69,7 @@ class alignas(64) RouterEngine final : public Client {
   bool can_grant(unsigned output, unsigned bit);
   void grant(unsigned output, unsigned bit);
   void return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at);
+  void prefetch_upstream(unsigned input, unsigned vc) const;
   void forward(unsigned output, std::uint32_t packet, const ExactTime& tail);
   void wait_for_credit(unsigned output);
   void wake(unsigned output, Cycle at);

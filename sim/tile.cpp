@@ -61,6 +61,11 @@ Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(
   if (parts.network.hardware.dram_capacity != 0) bind_drams(parts);
 }
 
+Wafer::~Wafer() {
+  while (!drams_.empty()) drams_.erase(std::prev(drams_.end()));
+  while (!tiles_.empty()) tiles_.pop_back();
+}
+
 void Wafer::bind_links(const WaferParts& parts) {
   for (const auto& tile : tiles_) {
     for (const topology::Direction direction : topology::kAllDirections) {

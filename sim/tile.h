@@ -47,6 +47,8 @@ class Tile : public sc_core::sc_module {
 class Wafer : public sc_core::sc_module {
  public:
   Wafer(sc_core::sc_module_name name, const WaferParts& parts);
+  /// SystemC looks for a port that goes among all ports, the youngest first: youngest first is also how they must go.
+  ~Wafer() override;
 
   /// Live tiles, ascending.
   const std::vector<std::unique_ptr<Tile>>& tiles() const { return tiles_; }

@@ -5,9 +5,9 @@
 #include "models/collective_cost.h"
 #include "models/cost.h"
 #include "tests/sim/collective_rig.h"
+#include "tests/sim/hand_trace.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
-#include "workloads/step_builder.h"
 
 /// Collectives of n members with equal shards of b = D/n bytes, unlimited SRAM bandwidth, one chunk. T(x, h) is the latency of a
 /// message of x bytes over h hops, r the cycles in which one shard is added.
@@ -224,27 +224,20 @@ TEST(Collectives, CornerTilesBindTheFredMesh) {
 }
 
 /// Whole-vector exchanges with the member at distance 1, 2, 4, ...; each starts when the one before is complete.
-workloads::Trace recursive_doubling(std::uint32_t members, Bytes bytes) {
-  workloads::Trace trace;
-  trace.statics.emplace_back();
-  for (std::uint32_t rank = 0; rank < members; ++rank) {
-    workloads::TileBinding binding{.tile = rank, .program = rank, .first_peer = static_cast<std::uint32_t>(trace.peers.size())};
-    workloads::StepBuilder builder(trace, "recursive doubling");
-    std::vector<workloads::OpId> ready;
-    for (std::uint32_t distance = 1; distance < members; distance *= 2) {
-      const std::uint32_t peer = binding.peer_count++;
-      trace.peers.push_back(rank ^ distance);
-      const auto sent = builder.send(workloads::Axis::dp, peer, distance, bytes, ready);
-      const auto received = builder.receive(workloads::Axis::dp, peer, distance, bytes, ready);
-      ready = {sent, received};
-    }
-    workloads::Program program;
-    program.steps.emplace_back();
-    program.steps.back().step_template = builder.finish();
-    trace.programs.push_back(std::move(program));
-    trace.tiles.push_back(binding);
+workloads::Trace recursive_doubling(TileId members, Bytes bytes) {
+  HandTrace trace(members);
+  for (TileId rank = 0; rank < members; ++rank) {
+    trace.step(rank, [&](workloads::StepBuilder& builder) {
+      std::vector<workloads::OpId> ready;
+      for (TileId distance = 1; distance < members; distance *= 2) {
+        const TileId peer = rank ^ distance;
+        const auto sent = builder.send(workloads::Axis::dp, peer, distance, bytes, ready);
+        const auto received = builder.receive(workloads::Axis::dp, peer, distance, bytes, ready);
+        ready = {sent, received};
+      }
+    });
   }
-  return trace;
+  return trace.take();
 }
 
 TEST(Collectives, RecursiveDoublingOnALinePaysForItsSharedLinks) {

@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
 
 #include "tests/models/csv_table.h"
 #include "tests/sim/collective_rig.h"
+#include "tests/sim/hand_trace.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
-#include "workloads/step_builder.h"
 
 /// tests/reference/contention_cases.csv: 1 GHz, no router cycles, 500 cycles a link, one packet per message. The table leaves
 /// fractions of a cycle out, so simulated times may be later by one cycle for each serialization in the chain.
@@ -49,34 +49,22 @@ Cycle cut_through(const Case& entry) {
 /// Each hop is a message of its own, which the tile in between receives whole before it sends it on.
 workloads::Trace relayed(const topology::Mesh& mesh, const std::vector<Flow>& flows) {
   const auto routing = topology::make_routing("xy", mesh);
-  workloads::Trace trace;
-  trace.statics.emplace_back();
+  HandTrace trace(mesh.tile_count());
   for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
-    workloads::TileBinding binding{.tile = tile, .program = tile, .first_peer = static_cast<std::uint32_t>(trace.peers.size())};
-    for (const topology::Direction direction : topology::kAllDirections) trace.peers.push_back(mesh.neighbour(tile, direction));
-    binding.peer_count = topology::kDirections;
-    workloads::StepBuilder builder(trace, "relay");
-    for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
-      std::vector<workloads::OpId> ready;
-      for (const topology::LinkId link : topology::route(*routing, mesh, flows[flow].source, flows[flow].destination)) {
-        const auto direction = topology::Mesh::link_direction(link);
-        const TileId from = topology::Mesh::link_source(link);
-        if (mesh.neighbour(from, direction) == tile) {
-          ready.push_back(builder.receive(workloads::Axis::none, static_cast<std::uint32_t>(opposite(direction)), flow,
-                                          flows[flow].bytes, {}));
-        }
-        if (from == tile) {
-          builder.send(workloads::Axis::none, static_cast<std::uint32_t>(direction), flow, flows[flow].bytes, ready);
+    trace.step(tile, [&](workloads::StepBuilder& builder) {
+      for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
+        std::vector<workloads::OpId> ready;
+        for (const topology::LinkId link : topology::route(*routing, mesh, flows[flow].source, flows[flow].destination)) {
+          const TileId from = topology::Mesh::link_source(link);
+          const TileId to = mesh.neighbour(from, topology::Mesh::link_direction(link));
+          const Bytes bytes = flows[flow].bytes;
+          if (to == tile) ready.push_back(builder.receive(workloads::Axis::none, from, flow, bytes, {}));
+          if (from == tile) builder.send(workloads::Axis::none, to, flow, bytes, ready);
         }
       }
-    }
-    workloads::Program program;
-    program.steps.emplace_back();
-    program.steps.back().step_template = builder.finish();
-    trace.programs.push_back(std::move(program));
-    trace.tiles.push_back(binding);
+    });
   }
-  return trace;
+  return trace.take();
 }
 
 Cycle store_and_forward(const Case& entry) {
