@@ -154,13 +154,13 @@ std::uint64_t live_tiles(const topology::Mesh& mesh) {
 void set_rates(const SummaryInput& input, RunSummary& summary) {
   const double peak = input.hardware.matrix_flops_per_cycle.to_double();
   const double used_peak = peak * static_cast<double>(summary.tiles_used);
-  summary.hfu =
-      ratio(static_cast<double>(summary.matrix_flops), static_cast<double>(summary.cycles) * used_peak);
+  summary.hfu = ratio(static_cast<double>(summary.matrix_flops) * models::full_score_factor(input.model),
+                      static_cast<double>(summary.cycles) * used_peak);
   if (!summary.iterations.mean_cycles || *summary.iterations.mean_cycles <= 0) return;
   const double cycles = *summary.iterations.mean_cycles;
   const double tokens =
       static_cast<double>(input.training.global_batch) * static_cast<double>(input.model.sequence);
-  const double flops = static_cast<double>(summary.model_flops_per_iteration);
+  const double flops = summary.model_flops_per_iteration.to_double();
   summary.tokens_per_second = tokens * input.hardware.clock.hertz.to_double() / cycles;
   summary.mfu = ratio(flops, cycles * used_peak);
   summary.mfu_wafer = ratio(flops, cycles * peak * static_cast<double>(summary.tiles_total));
@@ -178,8 +178,8 @@ RunSummary summarize(const SummaryInput& input) {
   summary.tiles_used = measurements.tiles.size();
   summary.tiles_total = live_tiles(input.mesh);
   summary.iterations = iterations_of(input);
-  summary.model_flops_per_iteration =
-      models::model_flops(input.model, static_cast<std::uint64_t>(input.training.global_batch));
+  summary.model_flops_per_iteration = {models::model_flops(input.model, 1),
+                                       static_cast<std::uint64_t>(input.training.global_batch)};
   summary.matrix_flops = measurements.matrix_flops;
   set_rates(input, summary);
 

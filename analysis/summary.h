@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/product.h"
 #include "models/hardware.h"
 #include "models/transformer.h"
 #include "sim/measurements.h"
@@ -77,14 +78,15 @@ struct RunSummary {
   std::uint64_t tiles_used = 0;
   std::uint64_t tiles_total = 0;  ///< live tiles of the wafer
   IterationSummary iterations;
-  std::uint64_t model_flops_per_iteration = 0;  ///< models::model_flops of the global batch
+  Product model_flops_per_iteration;            ///< models::model_flops of a sequence x the global batch
   std::uint64_t matrix_flops = 0;               ///< executed, recompute included
 
   /// Over the completed iterations; absent when none completed.
   std::optional<double> tokens_per_second;
   std::optional<double> mfu;        ///< model FLOPs / (seconds x matrix peak of the used tiles)
   std::optional<double> mfu_wafer;  ///< the same over all live tiles
-  /// Executed GEMM FLOPs / (seconds of the run x matrix peak of the used tiles).
+  /// Executed GEMM FLOPs, recompute included and attention scores counted in full as in mfu, / (seconds of the run x matrix
+  /// peak of the used tiles).
   double hfu = 0;
 
   double compute_utilization = 0;  ///< the compute fraction of the breakdown

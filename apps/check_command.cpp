@@ -13,8 +13,8 @@ report::CheckFacts facts_of(const PreparedRun& run, bool verify) {
   report::CheckFacts facts;
   facts.scenario_json = config::to_json(scenario);
   facts.parameters = models::count_parameters(scenario.model).total(scenario.model.layers);
-  facts.flops_per_iteration =
-      models::model_flops(scenario.model, static_cast<std::uint64_t>(scenario.training.global_batch));
+  facts.flops_per_iteration = {models::model_flops(scenario.model, 1),
+                               static_cast<std::uint64_t>(scenario.training.global_batch)};
   facts.tiles_used = run.plan.trace.tiles.size();
   facts.tiles_total = live_tiles(run.mesh);
   facts.memory = run.plan.memory;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "workloads/check_routes.h"
 
 namespace wafersim::apps {
 namespace {
@@ -31,7 +32,9 @@ PreparedRun::PreparedRun(const ScenarioArguments& arguments)
       mesh(scenario.wafer.mesh),
       routing(make_safe_routing(hardware.routing, mesh)),
       plan(workloads::lower(
-          {scenario.model, scenario.training, scenario.plan, scenario.placement, hardware, mesh})) {}
+          {scenario.model, scenario.training, scenario.plan, scenario.placement, hardware, mesh})) {
+  workloads::check_routes(plan.trace, mesh, *routing);
+}
 
 std::uint64_t live_tiles(const topology::Mesh& mesh) {
   std::uint64_t count = 0;

@@ -49,9 +49,14 @@ Wide projection_macs(const TransformerSpec& model) {
   return attention + mlp;
 }
 
-/// Multiply-accumulates of one token against the s keys (Q K^T) and the s values (A V) of its sequence.
-Wide score_macs(const TransformerSpec& model) {
-  return Wide{2} * count(model.q_width()) * count(model.sequence);
+/// Multiply-accumulates of one token against `keys` keys (Q K^T) and as many values (A V).
+Wide score_macs(const TransformerSpec& model, std::uint64_t keys) { return Wide{2} * count(model.q_width()) * keys; }
+
+/// Multiply-accumulates of the forward pass of one token that sees `keys` tokens of its sequence.
+Wide forward_macs(const TransformerSpec& model, std::uint64_t keys) {
+  const Wide layers = count(model.layers) * (projection_macs(model) + score_macs(model, keys));
+  const Wide head = model.head ? Wide{count(model.hidden)} * count(model.vocab) : 0;
+  return layers + head;
 }
 
 void require_megatron_scope(const TransformerSpec& model, const ActivationScope& scope) {
@@ -80,16 +85,21 @@ ParameterCount count_parameters(const TransformerSpec& model) {
 }
 
 std::uint64_t model_flops(const TransformerSpec& model, std::uint64_t sequences) {
-  const Wide layers = count(model.layers) * (projection_macs(model) + score_macs(model));
-  const Wide head = model.head ? Wide{count(model.hidden)} * count(model.vocab) : 0;
   constexpr Wide passes = 3;  // forward, and the gradients of inputs and of weights in the backward pass
   constexpr Wide flops_per_mac = 2;
-  const Wide flops = passes * flops_per_mac * (layers + head) * count(model.sequence) * sequences;
+  const Wide flops = passes * flops_per_mac * forward_macs(model, count(model.sequence)) * count(model.sequence) * sequences;
   if (flops > std::numeric_limits<std::uint64_t>::max()) {
     throw PlanError(fmt::format("model '{}': the FLOPs of {} sequences of {} tokens do not fit 64 bits",
                                 model.name, sequences, model.sequence));
   }
   return static_cast<std::uint64_t>(flops);
+}
+
+double full_score_factor(const TransformerSpec& model) {
+  if (model.attention == AttentionMask::full) return 1.0;
+  const std::uint64_t sequence = count(model.sequence);
+  return static_cast<double>(forward_macs(model, sequence)) /
+         static_cast<double>(forward_macs(model, (sequence + 2) / 2));
 }
 
 bool megatron_activations_apply(const TransformerSpec& model) {

@@ -63,6 +63,10 @@ ParameterCount count_parameters(const TransformerSpec& model);
 /// PlanError when it does not fit 64 bits (it is proportional to `sequences`, so the count of one can be scaled).
 std::uint64_t model_flops(const TransformerSpec& model, std::uint64_t sequences);
 
+/// FLOPs with full scores / FLOPs with the scores that the mask leaves (a causal row has (s+1)/2 of s, rounded up): what
+/// executed FLOPs are multiplied by to be counted like model_flops. 1 without a mask.
+double full_score_factor(const TransformerSpec& model);
+
 /// How many bytes one layer keeps for its backward pass, by the formulas of Korthikanti et al. 2022 (arXiv 2205.05198,
 /// table 2), for one microbatch on one tile of a tensor-parallel group: 16-bit activations, dropout masks of one byte.
 enum class Recompute { none, selective, full };

@@ -44,12 +44,17 @@ std::string verification_text(const CheckFacts& facts) {
   return text;
 }
 
+std::string flops_text(const Product& flops) {
+  const auto exact = flops.exact();
+  return exact ? human_count(*exact) : fmt::format("{:.6e}", flops.to_double());
+}
+
 }  // namespace
 
 std::string check_json(const CheckFacts& facts) {
   Json json = {{"scenario", Json::parse(facts.scenario_json)},
                {"parameters", facts.parameters},
-               {"flops_per_iteration", facts.flops_per_iteration},
+               {"flops_per_iteration", product_value(facts.flops_per_iteration)},
                {"tiles_used", facts.tiles_used},
                {"tiles_total", facts.tiles_total},
                {"memory", memory_block(facts)},
@@ -61,7 +66,7 @@ std::string check_json(const CheckFacts& facts) {
 std::string check_text(const CheckFacts& facts) {
   const workloads::MemoryBound& memory = facts.memory;
   std::string text = row("parameters", human_count(facts.parameters));
-  text += row("FLOPs per iteration", human_count(facts.flops_per_iteration));
+  text += row("FLOPs per iteration", flops_text(facts.flops_per_iteration));
   text += row("tiles",
               fmt::format("{} of {} used", human_count(facts.tiles_used), human_count(facts.tiles_total)));
   text += row("memory of a tile", "at most, fullest tile of each class");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/product.h"
 #include "topology/mesh.h"
 #include "workloads/lowering.h"
 
@@ -13,7 +14,7 @@ namespace wafersim::report {
 struct CheckFacts {
   std::string scenario_json;  ///< the resolved scenario as JSON text
   std::uint64_t parameters = 0;
-  std::uint64_t flops_per_iteration = 0;
+  Product flops_per_iteration;
   std::uint64_t tiles_used = 0;
   std::uint64_t tiles_total = 0;  ///< live tiles of the wafer
   workloads::MemoryBound memory;

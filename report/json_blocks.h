@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/product.h"
 #include "topology/mesh.h"
 #include "workloads/plan.h"
 
@@ -14,6 +15,12 @@ namespace wafersim::report {
 template <class Value>
 nlohmann::ordered_json optional_value(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+/// An integer where it fits 64 bits, else the nearest number.
+inline nlohmann::ordered_json product_value(const Product& product) {
+  const auto exact = product.exact();
+  return exact ? nlohmann::ordered_json(*exact) : nlohmann::ordered_json(product.to_double());
 }
 
 inline nlohmann::ordered_json bytes_by_class(const std::array<Bytes, workloads::kMemoryClasses>& bytes) {

@@ -130,7 +130,7 @@ std::string summary_text(const RunContext& run) {
   json["compute_utilization"] = summary.compute_utilization;
   json["tiles_used"] = summary.tiles_used;
   json["tiles_total"] = summary.tiles_total;
-  json["model_flops_per_iteration"] = summary.model_flops_per_iteration;
+  json["model_flops_per_iteration"] = product_value(summary.model_flops_per_iteration);
   json["matrix_flops"] = summary.matrix_flops;
   json["iterations"] = iterations_block(summary.iterations);
   json["breakdown"] = breakdown_block(summary.breakdown);

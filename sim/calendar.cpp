@@ -79,31 +79,45 @@ void Calendar::tick() {
   try {
     now_ = outside_now();
     planned_ = kNever;
-    running_ = true;
-    move_near();
-    run_cycle();
-    running_ = false;
-    const Cycle next = next_busy_cycle();
-    if (next == kNever) return;
-    if (next > limit_) {
-      stopped_by_limit_ = true;
-      sc_core::sc_stop();
-      return;
-    }
-    if (++polls_ == kPollInterval) {
-      polls_ = 0;
-      if (poll_ && !poll_()) {
-        stopped_by_poll_ = true;
-        sc_core::sc_stop();
-        return;
+    for (int cycles = run_ahead_ ? kCyclesAhead : 1; cycles > 0; --cycles) {
+      running_ = true;
+      move_near();
+      run_cycle();
+      running_ = false;
+      const Cycle next = next_busy_cycle();
+      if (!may_go_on(next)) break;
+      if (cycles == 1) {
+        wake_for(next);
+      } else {
+        now_ = next;
       }
     }
-    wake_for(next);
+    // The time stamp ends where the calendar does.
+    if (planned_ == kNever && outside_now() < now_) wake_for(now_);
   } catch (...) {
     running_ = false;
     failure_ = std::current_exception();
     sc_core::sc_stop();
   }
+}
+
+/// Whether the next busy cycle is to be run.
+bool Calendar::may_go_on(Cycle next) {
+  if (next == kNever) return false;
+  if (next > limit_) {
+    stopped_by_limit_ = true;
+    sc_core::sc_stop();
+    return false;
+  }
+  if (++polls_ == kPollInterval) {
+    polls_ = 0;
+    if (poll_ && !poll_()) {
+      stopped_by_poll_ = true;
+      sc_core::sc_stop();
+      return false;
+    }
+  }
+  return true;
 }
 
 void Calendar::run_cycle() {

@@ -46,7 +46,7 @@ class Client {
 
 /// The event calendar: one SC_METHOD that wakes at the next cycle that has work and runs its updates, then its
 /// evaluations. Near events lie in a wheel with one bucket for each cycle, far ones in a heap. Cycles without work cost nothing.
-/// `sc_time_stamp()` is always now() times the nominal period.
+/// `sc_time_stamp()` is now() times the nominal period (but see run_ahead()).
 class Calendar : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(Calendar);
@@ -79,6 +79,11 @@ class Calendar : public sc_core::sc_module {
 
   /// Asks for client.evaluate() in cycle 0; during elaboration only.
   void evaluate_at_start(Client& client) { insert(0, Event{client.id_ | (kEvaluate << kIdBits), 0}); }
+
+  /// Lets one activation run many busy cycles, which saves a quarter of the time of runs with few events a cycle. Only for
+  /// simulations in which nobody but the calendar's clients acts and nobody of them looks at sc_time_stamp(): it lags
+  /// behind now() within an activation, and agrees again when the kernel has control.
+  void run_ahead() { run_ahead_ = true; }
 
   /// Visits the updates and evaluations of a cycle in random order; results must not depend on it.
   void shuffle(std::uint64_t seed);
@@ -127,6 +132,7 @@ class Calendar : public sc_core::sc_module {
   static constexpr std::uint32_t kNearAhead = 3;
   static constexpr Cycle kWheel = 4096;
   static constexpr std::uint32_t kPollInterval = 1u << 12;
+  static constexpr int kCyclesAhead = 1024;
 
   void insert(Cycle at, Event event) {
     if (at - now_ < kWheel) [[likely]] {
@@ -150,6 +156,7 @@ class Calendar : public sc_core::sc_module {
 
   void tick();
   void run_cycle();
+  bool may_go_on(Cycle next);
   void drain_updates(std::size_t slot);
   void deliver(const Event& event);
   void prefetch_client(ClientId id) const {
@@ -171,6 +178,7 @@ class Calendar : public sc_core::sc_module {
   Cycle planned_ = kNever;
   Cycle limit_ = kNever;
   bool running_ = false;
+  bool run_ahead_ = false;
   bool stopped_by_poll_ = false;
   bool stopped_by_limit_ = false;
   std::vector<Client*> clients_;

@@ -43,12 +43,9 @@ void CycleAccount::charge_arrival(const Arrival& arrival, Cycle now) {
   charge_wait(now, WaitCause::exposed, arrival.axis);
 }
 
-/// The sender's last wait as a cause for this tile.
-WaitInterval CycleAccount::seen_from_here(const Arrival& arrival) const {
-  WaitInterval wait = arrival.sender_wait;
-  const bool pipeline = wait.cause == WaitCause::bubble || (wait.cause == WaitCause::exposed && wait.axis == Axis::pp);
-  if (pipeline || arrival.sender_stage != stage_) wait.cause = WaitCause::bubble;
-  if (arrival.axis == Axis::pp) wait.cause = WaitCause::bubble;
+/// A wait of the sender as a cause for this tile.
+WaitInterval CycleAccount::seen_from_here(WaitInterval wait, const Arrival& arrival) const {
+  if (arrival.sender_stage != stage_ || arrival.axis == Axis::pp) wait.cause = WaitCause::bubble;
   return wait;
 }
 
@@ -56,9 +53,10 @@ void CycleAccount::charge_unposted(const Arrival& arrival, Cycle until) {
   if (charged_ >= until) return;
   const bool other_stage = arrival.axis == Axis::pp || arrival.sender_stage != stage_;
   const WaitCause otherwise = other_stage ? WaitCause::bubble : WaitCause::idle;
-  const WaitInterval wait = seen_from_here(arrival);
-  if (wait.cause != WaitCause::none && wait.to > charged_ && wait.from < until) {
-    if (wait.from > charged_) charge_wait(wait.from, otherwise, Axis::none);
+  for (const WaitInterval& interval : arrival.sender_wait) {
+    const WaitInterval wait = seen_from_here(interval, arrival);
+    if (wait.to <= charged_ || wait.from >= until) continue;
+    charge_wait(wait.from, otherwise, Axis::none);
     charge_wait(std::min(wait.to, until), wait.cause, wait.axis);
   }
   charge_wait(until, otherwise, Axis::none);
@@ -74,12 +72,20 @@ void CycleAccount::charge_wait(Cycle until, WaitCause cause, Axis axis) {
   } else {
     cycles_.idle += cycles;
   }
-  if (last_wait_.to == charged_ && last_wait_.cause == cause && last_wait_.axis == axis) {
-    last_wait_.to = until;
-  } else {
-    last_wait_ = {charged_, until, cause, axis};
-  }
+  // For whoever waits for this tile, waiting for the pipeline is bubble.
+  const bool pipeline = cause == WaitCause::bubble || axis == Axis::pp;
+  remember_wait(until, pipeline ? WaitCause::bubble : cause, pipeline ? Axis::none : axis);
   charged_ = until;
+}
+
+void CycleAccount::remember_wait(Cycle until, WaitCause cause, Axis axis) {
+  WaitInterval& last = last_wait_.back();
+  if (last.to == charged_ && last.cause == cause && last.axis == axis) {
+    last.to = until;
+    return;
+  }
+  last_wait_.front() = last;
+  last = {charged_, until, cause, axis};
 }
 
 void CycleAccount::engine_started(Engine engine, Cycle now, Cycle compute_end) {

@@ -31,14 +31,15 @@ class CycleAccount {
 
   const CycleBreakdown& cycles() const { return cycles_; }
   /// What the tile last waited for, for the messages it sends.
-  const WaitInterval& last_wait() const { return last_wait_; }
+  const WaitHistory& last_wait() const { return last_wait_; }
 
  private:
   void charge_running(Cycle now);
   void charge_arrival(const Arrival& arrival, Cycle now);
   void charge_unposted(const Arrival& arrival, Cycle until);
   void charge_wait(Cycle until, WaitCause cause, workloads::Axis axis);
-  WaitInterval seen_from_here(const Arrival& arrival) const;
+  WaitInterval seen_from_here(WaitInterval wait, const Arrival& arrival) const;
+  void remember_wait(Cycle until, WaitCause cause, workloads::Axis axis);
 
   std::int32_t stage_;
   bool pipelined_;
@@ -48,7 +49,7 @@ class CycleAccount {
   std::array<Cycle, kEngines> compute_end_{};
   bool started_ = false;
   std::optional<Arrival> arrival_;
-  WaitInterval last_wait_;
+  WaitHistory last_wait_{};
 };
 
 }  // namespace wafersim::sim

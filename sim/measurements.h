@@ -95,7 +95,7 @@ struct EngineMeasurement {
 
 struct Measurements {
   Cycle cycles = 0;                 ///< length of the run
-  std::vector<Cycle> iteration_ends;
+  std::vector<Cycle> iteration_ends;  ///< of the completed iterations, in order
   bool partial = false;             ///< stopped by a limit or a signal
   std::string stopped_by;           ///< "max-cycles", "max-wall", "interrupt"
   std::vector<TileMeasurement> tiles;   ///< used tiles, ascending

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "base/units.h"
 #include "sim/pool.h"
 #include "sim/port_clock.h"
@@ -16,6 +18,8 @@ struct WaitInterval {
   WaitCause cause = WaitCause::none;
   workloads::Axis axis = workloads::Axis::none;  ///< of `exposed`
 };
+/// The last two, the latest at the end: a tile often waits for the pipeline first and then for a message of its group.
+using WaitHistory = std::array<WaitInterval, 2>;
 
 struct Message {
   // What each of its packets touches comes first.
@@ -34,7 +38,7 @@ struct Message {
   std::uint64_t key = 0;
   std::uint64_t send_token = 0;      ///< handed back to the sending core when the send completes
   Cycle posted = 0;
-  WaitInterval sender_wait;
+  WaitHistory sender_wait;
   std::int32_t sender_stage = 0;
   std::uint32_t tensor = 0;
 };

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "sim/stall_report.h"
+#include "workloads/check_routes.h"
 
 namespace wafersim::sim {
 namespace {
@@ -30,6 +31,12 @@ std::uint64_t peak_rss_bytes() {
 
 double seconds_since(WallClock::time_point start) { return std::chrono::duration<double>(WallClock::now() - start).count(); }
 
+/// Throws PlanError when a message of the trace has no live way.
+const topology::Routing& checked(const topology::Routing& routing, const topology::Mesh& mesh, const workloads::Trace& trace) {
+  workloads::check_routes(trace, mesh, routing);
+  return routing;
+}
+
 }  // namespace
 
 struct Simulation::Parts {
@@ -41,7 +48,7 @@ struct Simulation::Parts {
         trace(trace_in, hardware),
         recorder(trace_in, options.record_steps),
         calendar("calendar", hardware.clock),
-        network(calendar, routing, hardware),
+        network(calendar, checked(routing, mesh, trace_in), hardware),
         wafer("wafer0", WaferParts{mesh, network, trace, recorder, operations_done, options.core_factory}) {
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
@@ -96,8 +103,7 @@ Cycle Simulation::Parts::length() const {
   if (stopped_by == "max-cycles") return options.max_cycles;
   const bool only_trace = !options.core_factory;
   if (!stopped_by.empty() || !only_trace) return calendar.last_busy();
-  const std::vector<Cycle> ends = recorder.iteration_ends();
-  return *std::max_element(ends.begin(), ends.end());
+  return recorder.last_end();
 }
 
 void Simulation::Parts::measure_tiles(Measurements& out) const {
@@ -168,6 +174,7 @@ Measurements Simulation::run() {
   if (parts.options.shuffle) calendar.shuffle(parts.options.seed);
   calendar.set_limit(parts.options.max_cycles);
   calendar.on_poll([&parts] { return parts.poll(); });
+  if (!parts.options.core_factory) calendar.run_ahead();
   sc_core::sc_start();
   calendar.rethrow();
   if (calendar.stopped_by_limit()) parts.stopped_by = "max-cycles";

@@ -5,7 +5,12 @@
 namespace wafersim::sim {
 
 StepRecorder::StepRecorder(const workloads::Trace& trace, bool keep_steps)
-    : keep_steps_(keep_steps), iteration_ends_(static_cast<std::size_t>(std::max(trace.iterations, 1)), 0) {
+    : keep_steps_(keep_steps), iterations_(static_cast<std::size_t>(std::max(trace.iterations, 1))) {
+  for (const workloads::TileBinding& binding : trace.tiles) {
+    for (const workloads::Step& step : trace.programs[binding.program].steps) {
+      ++iterations_.at(static_cast<std::size_t>(step.iteration)).steps_left;
+    }
+  }
   if (!keep_steps) return;
   for (const workloads::TileBinding& binding : trace.tiles) {
     const auto group = static_cast<std::size_t>(binding.group);
@@ -17,8 +22,9 @@ StepRecorder::StepRecorder(const workloads::Trace& trace, bool keep_steps)
 
 void StepRecorder::step_done(const workloads::TileBinding& binding, std::uint32_t index, const workloads::Step& step,
                              Cycle opened, Cycle now) {
-  Cycle& iteration_end = iteration_ends_[static_cast<std::size_t>(step.iteration)];
-  iteration_end = std::max(iteration_end, now);
+  Iteration& iteration = iterations_[static_cast<std::size_t>(step.iteration)];
+  --iteration.steps_left;
+  iteration.end = std::max(iteration.end, now);
   if (!keep_steps_) return;
   Sum& sum = groups_[static_cast<std::size_t>(binding.group)][index];
   StepMeasurement& m = sum.measurement;
@@ -33,6 +39,21 @@ void StepRecorder::step_done(const workloads::TileBinding& binding, std::uint32_
   m.longest = std::max(m.longest, duration);
   ++m.tiles;
   sum.total += duration;
+}
+
+std::vector<Cycle> StepRecorder::iteration_ends() const {
+  std::vector<Cycle> ends;
+  for (const Iteration& iteration : iterations_) {
+    if (iteration.steps_left != 0) break;
+    ends.push_back(iteration.end);
+  }
+  return ends;
+}
+
+Cycle StepRecorder::last_end() const {
+  Cycle end = 0;
+  for (const Iteration& iteration : iterations_) end = std::max(end, iteration.end);
+  return end;
 }
 
 std::vector<StepMeasurement> StepRecorder::take_steps() {

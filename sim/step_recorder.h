@@ -15,7 +15,10 @@ class StepRecorder {
   void step_done(const workloads::TileBinding& binding, std::uint32_t index, const workloads::Step& step, Cycle opened,
                  Cycle now);
 
-  std::vector<Cycle> iteration_ends() const { return iteration_ends_; }
+  /// When each completed iteration ended, in order.
+  std::vector<Cycle> iteration_ends() const;
+  /// When the last step so far ended.
+  Cycle last_end() const;
   std::vector<StepMeasurement> take_steps();
 
  private:
@@ -25,7 +28,11 @@ class StepRecorder {
   };
   bool keep_steps_;
   std::vector<std::vector<Sum>> groups_;
-  std::vector<Cycle> iteration_ends_;
+  struct Iteration {
+    std::uint64_t steps_left = 0;  ///< over all tiles
+    Cycle end = 0;
+  };
+  std::vector<Iteration> iterations_;
 };
 
 }  // namespace wafersim::sim

@@ -11,7 +11,7 @@ CheckFacts facts() {
   CheckFacts result;
   result.scenario_json = R"({"name": "small"})";
   result.parameters = 174'604'402'688;
-  result.flops_per_iteration = 123'456'789;
+  result.flops_per_iteration = {123'456'789, 1};
   result.tiles_used = 256;
   result.tiles_total = 2048;
   result.memory.by_class = {1 << 20, 2 << 20, 0, 512, 0, 0};

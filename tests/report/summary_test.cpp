@@ -70,7 +70,7 @@ TEST(Summary, RatesFollowFromFlopsTokensAndCycles) {
   EXPECT_DOUBLE_EQ(summary.tokens_per_second.value(), 4 * 32 / 1e-6);
   EXPECT_DOUBLE_EQ(summary.mfu.value(), model_flops / (1e-6 * 2 * tile_peak));
   EXPECT_DOUBLE_EQ(summary.mfu_wafer.value(), model_flops / (1e-6 * 4 * tile_peak));
-  EXPECT_DOUBLE_EQ(summary.hfu, 0.05);
+  EXPECT_DOUBLE_EQ(summary.hfu, 0.05 * models::full_score_factor(run.model));
 }
 
 TEST(Summary, DeadTilesAreNoPartOfTheWafersPeak) {
