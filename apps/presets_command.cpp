@@ -2,48 +2,19 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "apps/commands.h"
 #include "apps/console.h"
 #include "base/text.h"
+#include "config/presets.h"
 #include "config/scenario.h"
 #include "models/hardware.h"
 #include "models/transformer.h"
 
 namespace wafersim::apps {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// Presets by name; the file that a scenario in the working directory would get.
-using PresetFiles = std::map<std::string, std::string>;
-
-/// Where a scenario in the working directory finds presets, nearest first.
-std::vector<fs::path> scenario_roots() {
-  std::vector<fs::path> roots;
-  for (fs::path at = fs::current_path();; at = at.parent_path()) {
-    roots.push_back(at);
-    roots.push_back(at / "scenarios");
-    if (at == at.parent_path()) break;
-  }
-  roots.emplace_back(WAFERSIM_SCENARIO_DIR);
-  return roots;
-}
-
-PresetFiles preset_files(const char* kind) {
-  PresetFiles files;
-  for (const fs::path& root : scenario_roots()) {
-    std::error_code ignored;  // most roots hold no presets
-    for (const auto& entry : fs::directory_iterator(root / kind, ignored)) {
-      if (entry.path().extension() == ".yaml")
-        files.emplace(entry.path().stem().string(), entry.path().string());
-    }
-  }
-  return files;
-}
 
 /// A hardware preset becomes a scenario with the smallest of models, a model preset with the smallest of
 /// wafers.
@@ -80,7 +51,8 @@ bool list(const char* title, const char* kind, const std::vector<std::string>& c
           const std::function<std::string(const config::Scenario&)>& facts) {
   bool all_read = true;
   std::string text = fmt::format("{}\n", title);
-  for (const auto& [name, file] : preset_files(kind)) {
+  const std::string here = std::filesystem::current_path().string();
+  for (const auto& [name, file] : config::preset_files(kind, here)) {
     try {
       text += fmt::format("  {:<24}{}\n", name, facts(config::load_scenario(file, {completion, {}})));
     } catch (const Error& error) {

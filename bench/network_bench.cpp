@@ -52,6 +52,9 @@ void report(benchmark::State& state, const ChildResult& result) {
   state.counters["peak_MiB"] = static_cast<double>(result.peak_rss_bytes) / (1 << 20);
 }
 
+/// Packet-hops of one run, so many that elaboration does not count.
+constexpr std::uint64_t kHops = 20'000'000;
+
 /// Every tile sends messages of 16 packets to uniformly random tiles, at `percent` of the load at which the bisection
 /// saturates under XY (4/k flits per tile and cycle for k columns).
 void uniform(benchmark::State& state) {
@@ -66,7 +69,7 @@ void uniform(benchmark::State& state) {
              const Bytes bytes = 16 * 512;
              const double saturation = 4.0 / cols;  // link widths per tile
              const double interval = static_cast<double>(bytes) / 64.0 / (saturation * percent / 100.0);
-             const std::uint64_t per_tile = 4'000'000 / (mesh.tile_count() * 16ULL * static_cast<unsigned>(cols) / 3);
+             const std::uint64_t per_tile = kHops / (mesh.tile_count() * 16ULL * static_cast<unsigned>(rows + cols) / 3);
              std::vector<workloads::Flow> flows;
              for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
                double time = random.unit() * interval;
@@ -83,34 +86,69 @@ BENCHMARK(uniform)
     ->Args({16, 16, 30})->Args({16, 16, 60})->Args({32, 64, 30})->Args({32, 64, 60})
     ->ArgNames({"rows", "cols", "load"})->Unit(benchmark::kSecond)->UseManualTime()->Iterations(1);
 
-/// All-reduce of 64 MiB over 64x64 tiles in 4 chunks, rows then columns.
+/// A member's view of its row (or column) of a square of `side` tiles.
+workloads::Group line_group(int side, int rank, bool row) {
+  const topology::Shape shape = row ? topology::Shape{1, side} : topology::Shape{side, 1};
+  const auto first_peer = static_cast<std::uint32_t>(row ? 0 : side);
+  return {workloads::Axis::dp, side, rank, shape, topology::row_major(shape), first_peer};
+}
+
+/// The trace of a hierarchical all-reduce over side x side tiles, one chunk after the other: reduce-scatter in the rows,
+/// all-reduce in the columns, all-gather in the rows. Templates are shared by the tiles of a column (row).
+workloads::Trace hierarchical_all_reduce(int side, Bytes bytes, int chunks) {
+  using workloads::Collective;
+  workloads::Trace trace;
+  trace.statics.emplace_back();
+  const Bytes chunk = bytes / static_cast<Bytes>(chunks);
+  const Bytes shard = chunk / static_cast<Bytes>(side);
+  for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      const workloads::Group row = line_group(side, x, true);
+      const workloads::Group column = line_group(side, y, false);
+      workloads::StepBuilder scatter(trace, "reduce_scatter");
+      workloads::reduce_scatter(scatter, row, Collective::line, {chunk, chunk / 4, scatter.tensor("gradients")}, {});
+      const std::uint32_t scatter_template = scatter.finish();
+      workloads::StepBuilder reduce(trace, "all_reduce");
+      workloads::all_reduce(reduce, column, Collective::line, {shard, shard / 4, reduce.tensor("gradients")}, {});
+      const std::uint32_t reduce_template = reduce.finish();
+      workloads::StepBuilder gather(trace, "all_gather");
+      workloads::all_gather(gather, row, Collective::line, {chunk, chunk / 4, gather.tensor("gradients")}, {});
+      const std::uint32_t gather_template = gather.finish();
+
+      workloads::TileBinding binding;
+      binding.tile = static_cast<TileId>(y * side + x);
+      binding.program = static_cast<std::uint32_t>(trace.programs.size());
+      binding.first_peer = static_cast<std::uint32_t>(trace.peers.size());
+      binding.peer_count = static_cast<std::uint32_t>(2 * side);
+      for (int i = 0; i < side; ++i) trace.peers.push_back(static_cast<TileId>(y * side + (x + i) % side));
+      for (int i = 0; i < side; ++i) trace.peers.push_back(static_cast<TileId>((y + i) % side * side + x));
+      workloads::Program program;
+      for (int c = 0; c < chunks; ++c) {
+        for (const std::uint32_t step_template : {scatter_template, reduce_template, gather_template}) {
+          workloads::Step step;
+          step.step_template = step_template;
+          step.microbatch = c;
+          if (!program.steps.empty()) {
+            step.first_wait = static_cast<std::uint32_t>(program.waits.size());
+            step.wait_count = 1;
+            program.waits.push_back(static_cast<std::uint32_t>(program.steps.size() - 1));
+          }
+          program.steps.push_back(step);
+        }
+      }
+      trace.programs.push_back(std::move(program));
+      trace.tiles.push_back(binding);
+    }
+  }
+  return trace;
+}
+
+/// All-reduce of 64 MiB over 64x64 tiles in 4 chunks; a message is one packet.
 void all_reduce_64x64(benchmark::State& state) {
   for (auto _ : state) {
     report(state, run_in_child([] {
-             const topology::Shape shape{64, 64};
-             const topology::Mesh mesh({shape, {}, {}});
-             workloads::Trace trace;
-             trace.statics.emplace_back();
-             const auto size = shape.size();
-             for (int rank = 0; rank < size; ++rank) {
-               workloads::Group group{workloads::Axis::dp, size, rank, shape, topology::row_major(shape), 0};
-               workloads::StepBuilder builder(trace, "all_reduce");
-               const Bytes bytes = 64ULL << 20;
-               workloads::all_reduce(builder, group, workloads::Collective::rows_cols,
-                                     {bytes, bytes / 4, builder.tensor("gradients")}, {}, 4);
-               workloads::Program program;
-               program.steps.emplace_back();
-               program.steps.back().step_template = builder.finish();
-               workloads::TileBinding binding;
-               binding.tile = static_cast<TileId>(rank);
-               binding.program = static_cast<std::uint32_t>(trace.programs.size());
-               binding.first_peer = static_cast<std::uint32_t>(trace.peers.size());
-               binding.peer_count = static_cast<std::uint32_t>(size);
-               for (int i = 0; i < size; ++i) trace.peers.push_back(static_cast<TileId>((rank + i) % size));
-               trace.programs.push_back(std::move(program));
-               trace.tiles.push_back(binding);
-             }
-             return simulate(mesh, hardware(64 << 10), trace);
+             const topology::Mesh mesh({{64, 64}, {}, {}});
+             return simulate(mesh, hardware(256 << 10), hierarchical_all_reduce(64, 64ULL << 20, 4));
            }));
   }
 }

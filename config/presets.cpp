@@ -37,20 +37,36 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+/// Where a scenario in `directory` finds presets, nearest first.
+std::vector<fs::path> preset_roots(const fs::path& directory, const std::string& scenario_root) {
+  std::vector<fs::path> roots;
+  if (!scenario_root.empty()) roots.emplace_back(scenario_root);
+  for (fs::path at = fs::absolute(directory).lexically_normal();; at = at.parent_path()) {
+    roots.push_back(at);
+    roots.push_back(at / "scenarios");
+    if (at == at.parent_path()) break;
+  }
+  roots.emplace_back(WAFERSIM_SCENARIO_DIR);
+  return roots;
+}
+
+/// Preset files by name; of several with one name the nearest counts.
+std::map<std::string, std::string> files_in(const std::vector<fs::path>& roots, const std::string& kind) {
+  std::map<std::string, std::string> files;
+  for (const fs::path& root : roots) {
+    std::error_code ignored;  // most roots hold no presets
+    for (const auto& entry : fs::directory_iterator(root / kind, ignored)) {
+      if (entry.path().extension() == ".yaml") files.emplace(entry.path().stem().string(), entry.path().string());
+    }
+  }
+  return files;
+}
+
 class SourceIncluder {
  public:
   SourceIncluder(ConfigNode& tree, const std::string& scenario_file, const std::string& scenario_root,
                  Problems& problems)
-      : tree_(tree), problems_(problems) {
-    if (!scenario_root.empty()) roots_.emplace_back(scenario_root);
-    const fs::path home = fs::absolute(scenario_file).lexically_normal().parent_path();
-    for (fs::path at = home;; at = at.parent_path()) {
-      roots_.push_back(at);
-      roots_.push_back(at / "scenarios");
-      if (at == at.parent_path()) break;
-    }
-    roots_.emplace_back(WAFERSIM_SCENARIO_DIR);
-  }
+      : tree_(tree), problems_(problems), roots_(preset_roots(fs::absolute(scenario_file).parent_path(), scenario_root)) {}
 
   void include_preset(const PresetKind& kind) {
     const std::optional<ConfigNode> name = take_key(kind.section, "preset");
@@ -145,14 +161,7 @@ class SourceIncluder {
 
   std::vector<std::string> preset_names(const PresetKind& kind) const {
     std::vector<std::string> names;
-    for (const fs::path& root : roots_) {
-      std::error_code ignored;
-      for (const auto& entry : fs::directory_iterator(root / kind.directory, ignored)) {
-        if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-      }
-    }
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (const auto& [known, file] : files_in(roots_, kind.directory)) names.push_back(known);
     return names;
   }
 
@@ -190,6 +199,11 @@ void include_sources(ConfigNode& tree, const std::string& scenario_file, const s
   includer.include_preset(hardware_kind());
   includer.include_huggingface();
   includer.include_preset(model_kind());
+}
+
+std::map<std::string, std::string> preset_files(const std::string& kind, const std::string& directory,
+                                                const std::string& scenario_root) {
+  return files_in(preset_roots(directory, scenario_root), kind);
 }
 
 }  // namespace wafersim::config

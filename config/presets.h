@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,9 @@ namespace wafersim::config {
 /// names it.
 void include_sources(ConfigNode& tree, const std::string& scenario_file, const std::string& scenario_root,
                      Problems& problems);
+
+/// The preset files that a scenario in `directory` finds, by name. `kind` is "hardware" or "models".
+std::map<std::string, std::string> preset_files(const std::string& kind, const std::string& directory,
+                                                const std::string& scenario_root = {});
 
 }  // namespace wafersim::config

@@ -77,8 +77,9 @@ void Calendar::wake_for(Cycle at) {
 
 void Calendar::tick() {
   try {
-    now_ = outside_now();
     planned_ = kNever;
+    if (outside_now() > limit_) return stop_at_limit();  // a process outside asked for it
+    now_ = outside_now();
     for (int cycles = run_ahead_ ? kCyclesAhead : 1; cycles > 0; --cycles) {
       running_ = true;
       move_near();
@@ -105,8 +106,7 @@ void Calendar::tick() {
 bool Calendar::may_go_on(Cycle next) {
   if (next == kNever) return false;
   if (next > limit_) {
-    stopped_by_limit_ = true;
-    sc_core::sc_stop();
+    stop_at_limit();
     return false;
   }
   if (++polls_ == kPollInterval) {
@@ -118,6 +118,11 @@ bool Calendar::may_go_on(Cycle next) {
     }
   }
   return true;
+}
+
+void Calendar::stop_at_limit() {
+  stopped_by_limit_ = true;
+  sc_core::sc_stop();
 }
 
 void Calendar::run_cycle() {

@@ -157,6 +157,7 @@ class Calendar : public sc_core::sc_module {
   void tick();
   void run_cycle();
   bool may_go_on(Cycle next);
+  void stop_at_limit();
   void drain_updates(std::size_t slot);
   void deliver(const Event& event);
   void prefetch_client(ClientId id) const {

@@ -43,23 +43,14 @@ void CycleAccount::charge_arrival(const Arrival& arrival, Cycle now) {
   charge_wait(now, WaitCause::exposed, arrival.axis);
 }
 
-/// A wait of the sender as a cause for this tile.
-WaitInterval CycleAccount::seen_from_here(WaitInterval wait, const Arrival& arrival) const {
-  if (arrival.sender_stage != stage_ || arrival.axis == Axis::pp) wait.cause = WaitCause::bubble;
-  return wait;
-}
-
 void CycleAccount::charge_unposted(const Arrival& arrival, Cycle until) {
-  if (charged_ >= until) return;
-  const bool other_stage = arrival.axis == Axis::pp || arrival.sender_stage != stage_;
-  const WaitCause otherwise = other_stage ? WaitCause::bubble : WaitCause::idle;
-  for (const WaitInterval& interval : arrival.sender_wait) {
-    const WaitInterval wait = seen_from_here(interval, arrival);
+  if (arrival.axis == Axis::pp || arrival.sender_stage != stage_) return charge_wait(until, WaitCause::bubble, Axis::none);
+  for (const WaitInterval& wait : arrival.sender_wait) {
     if (wait.to <= charged_ || wait.from >= until) continue;
-    charge_wait(wait.from, otherwise, Axis::none);
+    charge_wait(wait.from, WaitCause::idle, Axis::none);
     charge_wait(std::min(wait.to, until), wait.cause, wait.axis);
   }
-  charge_wait(until, otherwise, Axis::none);
+  charge_wait(until, WaitCause::idle, Axis::none);
 }
 
 void CycleAccount::charge_wait(Cycle until, WaitCause cause, Axis axis) {

@@ -38,7 +38,6 @@ class CycleAccount {
   void charge_arrival(const Arrival& arrival, Cycle now);
   void charge_unposted(const Arrival& arrival, Cycle until);
   void charge_wait(Cycle until, WaitCause cause, workloads::Axis axis);
-  WaitInterval seen_from_here(WaitInterval wait, const Arrival& arrival) const;
   void remember_wait(Cycle until, WaitCause cause, workloads::Axis axis);
 
   std::int32_t stage_;

@@ -39,7 +39,7 @@ struct SendRequest {
   workloads::Axis axis = workloads::Axis::none;
   std::uint32_t tensor = 0;
   std::uint64_t token = 0;        ///< handed back in CoreIf::send_done
-  WaitHistory sender_wait;       ///< see Message
+  WaitHistory sender_wait{};       ///< see Message
   std::int32_t sender_stage = 0;
 };
 
@@ -56,7 +56,7 @@ struct Arrival {
   std::uint64_t key = 0;
   workloads::Axis axis = workloads::Axis::none;
   Cycle posted = 0;
-  WaitHistory sender_wait;
+  WaitHistory sender_wait{};
   std::int32_t sender_stage = 0;
 };
 

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/units.h"
@@ -10,49 +8,121 @@
 
 namespace wafersim::sim {
 
+/// Entries that are found by (source, key), those of one address in order of insertion: open addressing with linear probing,
+/// entries in one block. An entry has `source`, `key` and `order`.
+template <class Entry>
+class AddressTable {
+ public:
+  bool empty() const { return size_ == 0; }
+
+  void add(const Entry& entry) {
+    if ((size_ + 1) * 2 > slots_.size()) grow();
+    insert(entry);
+    ++size_;
+  }
+
+  /// Removes and returns the first inserted entry of the address.
+  std::optional<Entry> take(TileId source, std::uint64_t key) {
+    if (size_ == 0) return std::nullopt;
+    std::size_t oldest = slots_.size();
+    for (std::size_t at = home(source, key); slots_[at].used; at = next(at)) {
+      const Entry& entry = slots_[at].entry;
+      if (entry.source != source || entry.key != key) continue;
+      if (oldest == slots_.size() || entry.order < slots_[oldest].entry.order) oldest = at;
+    }
+    if (oldest == slots_.size()) return std::nullopt;
+    const Entry found = slots_[oldest].entry;
+    erase(oldest);
+    --size_;
+    return found;
+  }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.used) visit(slot.entry);
+    }
+  }
+
+ private:
+  struct Slot {
+    Entry entry{};
+    bool used = false;
+  };
+
+  std::size_t home(TileId source, std::uint64_t key) const {
+    const std::uint64_t hash = (key ^ (std::uint64_t{source} << 40)) * 0x9e3779b97f4a7c15ULL;
+    return static_cast<std::size_t>(hash >> 32) & (slots_.size() - 1);
+  }
+  std::size_t next(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
+
+  void insert(const Entry& entry) {
+    std::size_t at = home(entry.source, entry.key);
+    while (slots_[at].used) at = next(at);
+    slots_[at] = {entry, true};
+  }
+
+  void grow() {
+    std::vector<Slot> old(slots_.empty() ? 4 : slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.used) insert(slot.entry);
+    }
+  }
+
+  /// Closes the gap: moves back every later entry of the cluster that may not be found across a free slot.
+  void erase(std::size_t gap) {
+    for (std::size_t at = next(gap); slots_[at].used; at = next(at)) {
+      const std::size_t wanted = home(slots_[at].entry.source, slots_[at].entry.key);
+      const std::size_t mask = slots_.size() - 1;
+      if (((at - wanted) & mask) < ((at - gap) & mask)) continue;
+      slots_[gap] = slots_[at];
+      gap = at;
+    }
+    slots_[gap].used = false;
+  }
+
+  std::vector<Slot> slots_;  ///< a power of two, at most half full
+  std::size_t size_ = 0;
+};
+
 /// Matches the messages that reach a tile with the receives that its core has posted: by (source, key), in order of
 /// posting.
 class Mailbox {
  public:
+  /// A receive that waits.
   struct Waiting {
-    ReceiveRequest request;
+    std::uint64_t key = 0;
+    std::uint64_t token = 0;
+    Bytes bytes = 0;
     Cycle posted = 0;
-    std::uint64_t order = 0;
+    TileId source = kNoTile;
+    std::uint32_t order = 0;
   };
 
   /// A receive is posted. Returns the message when it is already there.
-  std::optional<std::uint32_t> take_message(const ReceiveRequest& request);
+  std::optional<std::uint32_t> take_message(TileId source, std::uint64_t key);
   void add_receive(const ReceiveRequest& request, Cycle now);
 
   /// A message is there. Returns the receive that waits for it.
-  std::optional<ReceiveRequest> take_receive(TileId source, std::uint64_t key);
+  std::optional<Waiting> take_receive(TileId source, std::uint64_t key) { return receives_.take(source, key); }
   void add_message(TileId source, std::uint64_t key, std::uint32_t message);
 
-  bool empty() const { return receives_.empty() && messages_.empty(); }
   /// Receives that wait, ordered by time of posting, source and key.
   std::vector<Waiting> waiting() const;
   /// Messages that nobody asked for.
   std::vector<std::uint32_t> unclaimed() const;
 
  private:
-  struct Address {
-    TileId source;
-    std::uint64_t key;
-    bool operator==(const Address&) const = default;
-  };
-  struct Hash {
-    std::size_t operator()(const Address& a) const {
-      return static_cast<std::size_t>((a.key ^ (std::uint64_t{a.source} << 40)) * 0x9e3779b97f4a7c15ULL);
-    }
-  };
   struct Landed {
+    std::uint64_t key = 0;
+    TileId source = kNoTile;
+    std::uint32_t order = 0;
     std::uint32_t message = kNil;
-    std::uint64_t order = 0;
   };
-  // More than one entry under an address is rare; `order` tells which came first.
-  std::unordered_multimap<Address, Waiting, Hash> receives_;
-  std::unordered_multimap<Address, Landed, Hash> messages_;
-  std::uint64_t next_order_ = 0;
+  AddressTable<Waiting> receives_;
+  AddressTable<Landed> messages_;
+  std::uint32_t next_order_ = 0;
 };
 
 }  // namespace wafersim::sim

@@ -223,11 +223,10 @@ void Nic::receive(std::uint32_t index) {
     (*message_sink_)({message.source, message.destination, message.key, message.axis, message.tensor, message.bytes,
                       message.posted, message.injected, now, message.queued});
   }
-  if (const auto request = mailbox_.take_receive(message.source, message.key)) {
-    const std::uint64_t token = request->token;
+  if (const auto waiting = mailbox_.take_receive(message.source, message.key)) {
     const Arrival arrival = arrival_of(message);
-    hand_over(index, *request);
-    core->received(token, arrival);
+    hand_over(index, waiting->bytes);
+    core->received(waiting->token, arrival);
   } else {
     sram->allocate(workloads::MemoryClass::communication_buffers, message.bytes);
     mailbox_.add_message(message.source, message.key, index);
@@ -235,20 +234,20 @@ void Nic::receive(std::uint32_t index) {
 }
 
 bool Nic::post_receive(const ReceiveRequest& request) {
-  if (const auto index = mailbox_.take_message(request)) {
+  if (const auto index = mailbox_.take_message(request.source, request.key)) {
     sram->free(workloads::MemoryClass::communication_buffers, network_.messages[*index].bytes);
-    hand_over(*index, request);
+    hand_over(*index, request.bytes);
     return true;
   }
   mailbox_.add_receive(request, network_.calendar.now());
   return false;
 }
 
-void Nic::hand_over(std::uint32_t index, const ReceiveRequest& request) {
+void Nic::hand_over(std::uint32_t index, Bytes expected) {
   const Message& message = network_.messages[index];
-  if (message.bytes != request.bytes) {
+  if (message.bytes != expected) {
     throw PlanError(fmt::format("{}: a receive of {} B from tile {} met a message of {} B (key {:#x})", this->name(),
-                                request.bytes, request.source, message.bytes, request.key));
+                                expected, message.source, message.bytes, message.key));
   }
   network_.messages.give_back(index);
 }

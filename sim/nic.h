@@ -103,7 +103,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void wake(unsigned lane, Cycle at);
   void deliver_ideal(std::uint32_t message);
   void receive(std::uint32_t message);
-  void hand_over(std::uint32_t message, const ReceiveRequest& request);
+  void hand_over(std::uint32_t message, Bytes expected);
   static Arrival arrival_of(const Message& message);
 };
 

@@ -38,7 +38,7 @@ struct Message {
   std::uint64_t key = 0;
   std::uint64_t send_token = 0;      ///< handed back to the sending core when the send completes
   Cycle posted = 0;
-  WaitHistory sender_wait;
+  WaitHistory sender_wait{};
   std::int32_t sender_stage = 0;
   std::uint32_t tensor = 0;
 };

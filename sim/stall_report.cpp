@@ -37,15 +37,15 @@ std::string describe_stall(const Wafer& wafer, const topology::Mesh& mesh, const
     if (tile->core->finished()) continue;
     ++unfinished;
     const std::vector<Mailbox::Waiting> receives = tile->nic->mailbox().waiting();
-    if (!receives.empty()) waits_for[tile->id()] = receives.front().request.source;
+    if (!receives.empty()) waits_for[tile->id()] = receives.front().source;
     if (unfinished > kListed) continue;
     lines += fmt::format("\n  {}: {}", mesh.name(tile->id()), tile->core->describe());
     for (std::size_t i = 0; i < receives.size() && i < 3; ++i) {
-      const ReceiveRequest& request = receives[i].request;
+      const Mailbox::Waiting& request = receives[i];
       const bool sender_done =
           wafer.tile(request.source).used() ? wafer.tile(request.source).core->finished() : true;
       lines += fmt::format("; waits for {} B from {} (key {:#x}) since cycle {}{}", request.bytes,
-                           mesh.name(request.source), request.key, receives[i].posted,
+                           mesh.name(request.source), request.key, request.posted,
                            sender_done ? ", whose program is finished: nobody sends it" : "");
     }
     for (const std::uint32_t index : tile->nic->mailbox().unclaimed()) {
