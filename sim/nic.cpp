@@ -65,8 +65,25 @@ void Nic::post_send(const SendRequest& request) {
   } else if (overhead == 0) {
     make_ready(index);
   } else {
-    network_.calendar.post(*this, now + overhead, kReady, index);
+    prepare(index);
   }
+}
+
+/// Messages become ready in the order of posting, also those of one cycle, whose updates come in any order.
+void Nic::prepare(std::uint32_t index) {
+  if (first_preparing_ == kNil) {
+    first_preparing_ = index;
+  } else {
+    network_.messages[last_preparing_].next = index;
+  }
+  last_preparing_ = index;
+  network_.calendar.post(*this, network_.calendar.now() + network_.hardware.message_overhead, kReady, 0);
+}
+
+void Nic::first_prepared() {
+  const std::uint32_t index = first_preparing_;
+  first_preparing_ = network_.messages[index].next;
+  make_ready(index);
 }
 
 void Nic::deliver_ideal(std::uint32_t index) {
@@ -194,7 +211,7 @@ void Nic::eject(std::uint32_t index, const ExactTime& tail_at) {
 void Nic::update(unsigned kind, std::uint32_t payload) {
   switch (kind) {
     case kReady:
-      make_ready(payload);
+      first_prepared();
       break;
     case kSendDone:
       core->send_done(network_.messages[payload].send_token);

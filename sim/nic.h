@@ -62,6 +62,9 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   Mailbox mailbox_;
   FlightClock flight_;
   const std::function<void(const MessageRecord&)>* message_sink_ = nullptr;
+  // Messages whose overhead is not over, linked by Message::next.
+  std::uint32_t first_preparing_ = kNil;
+  std::uint32_t last_preparing_ = kNil;
   std::uint64_t messages_sent_ = 0;
   std::uint64_t messages_received_ = 0;
   std::uint64_t packets_injected_ = 0;
@@ -96,6 +99,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
 
  private:
   unsigned lane_for(TileId destination) const;
+  void prepare(std::uint32_t message);
+  void first_prepared();
   void make_ready(std::uint32_t message);
   void serve(unsigned lane);
   void inject(unsigned lane, std::size_t position);

@@ -5,8 +5,8 @@
 #include "tests/sim/hand_trace.h"
 #include "tests/sim/machine.h"
 
-/// Where the cycles of a tile go. R = 1, L = 2, packets of 64 B at 16 B a cycle: a packet posted at t is received by a neighbour at
-/// t + 8.
+/// Where the cycles of a tile go. R = 1, L = 2, packets of 64 B at 16 B a cycle: a packet posted at t is
+/// received by a neighbour at t + 8.
 namespace wafersim::test {
 namespace {
 
@@ -24,7 +24,9 @@ sim::Measurements run(HandTrace& hand, const std::vector<std::int32_t>& stages) 
   return run_trace(mesh, plain_hardware(64, Rational(16), 1, 2), trace);
 }
 
-Cycle exposed(const sim::TileMeasurement& tile, Axis axis) { return tile.cycles.exposed[static_cast<std::size_t>(axis)]; }
+Cycle exposed(const sim::TileMeasurement& tile, Axis axis) {
+  return tile.cycles.exposed[static_cast<std::size_t>(axis)];
+}
 
 void compute_and_send(HandTrace& hand, TileId tile, Cycle cycles, Axis axis, TileId to) {
   hand.step(tile, [&](StepBuilder& b) { b.send(axis, to, 0, 64, {b.vector(vector_work(cycles), {})}); });
@@ -144,7 +146,8 @@ TEST(Attribution, BackgroundMessagesCountWhenNothingElseIsOpen) {
   compute_and_send(hand, 0, 0, Axis::dp, 1);
   workloads::Step background;
   background.background = true;
-  hand.step(1, [](StepBuilder& b) { b.receive(Axis::dp, 0, 0, 64, {}); }, {}, background);
+  hand.step(
+      1, [](StepBuilder& b) { b.receive(Axis::dp, 0, 0, 64, {}); }, {}, background);
   hand.step(1, [](StepBuilder& b) { b.vector(vector_work(3), {}); });
   const sim::Measurements result = run(hand, {0, 0});
   EXPECT_EQ(result.cycles, kMessage);

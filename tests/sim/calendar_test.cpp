@@ -1,3 +1,5 @@
+#include "sim/calendar.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,8 +8,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "sim/calendar.h"
 
 /// What the simulator relies on in its calendar and in SystemC's time.
 namespace wafersim::sim {
@@ -68,13 +68,14 @@ TEST_F(CalendarTest, UpdatesComeBeforeEvaluationsAndRanksInOrder) {
   }
   calendar_.post(router, 7, 0, 2);
   start();
-  EXPECT_EQ(log_, (Log{"router.u1@7", "nic.u1@7", "dram.u1@7", "core.u1@7", "router.u2@7", "core.e@7", "dram.e@7",
-                       "nic.e@7", "router.e@7"}));
+  EXPECT_EQ(log_, (Log{"router.u1@7", "nic.u1@7", "dram.u1@7", "core.u1@7", "router.u2@7", "core.e@7",
+                       "dram.e@7", "nic.e@7", "router.e@7"}));
   EXPECT_EQ(calendar_.last_busy(), 7U);
   EXPECT_EQ(calendar_.events(), 9U);
 }
 
-/// An evaluation may post for its own cycle, and ask for lower ranks again; nothing of the cycle is left over.
+/// An evaluation may post for its own cycle, and ask for lower ranks again; nothing of the cycle is left
+/// over.
 TEST_F(CalendarTest, CycleGoesOnUntilNothingIsLeft) {
   Probe core(calendar_, "core", Rank::core, log_), router(calendar_, "router", Rank::router, log_);
   int rounds = 0;
@@ -110,8 +111,8 @@ TEST_F(CalendarTest, NearAndFarEventsComeInTheirCycles) {
   calendar_.post(core, 4106, 0, 9);
   start();
   std::sort(log_.begin() + 3, log_.begin() + 5);  // two in one cycle: their order is nobody's business
-  EXPECT_EQ(log_, (Log{"core.u0@10", "core.u1@11", "core.u4095@4105", "core.u4096@4106", "core.u9@4106", "core.u4097@4107",
-                       "core.u8192@8202", "core.u100000@100010"}));
+  EXPECT_EQ(log_, (Log{"core.u0@10", "core.u1@11", "core.u4095@4105", "core.u4096@4106", "core.u9@4106",
+                       "core.u4097@4107", "core.u8192@8202", "core.u100000@100010"}));
 }
 
 TEST_F(CalendarTest, ManyEventsOfACycleAllArriveInOrder) {
@@ -153,7 +154,8 @@ TEST_F(CalendarTest, ShuffleVisitsAllInAnotherOrder) {
   EXPECT_NE(log_, in_order);
   EXPECT_EQ(sorted(log_), sorted(in_order));
   // Updates still come first.
-  EXPECT_TRUE(std::all_of(log_.begin(), log_.begin() + 100, [](const std::string& line) { return line.find(".u") != std::string::npos; }));
+  EXPECT_TRUE(std::all_of(log_.begin(), log_.begin() + 100,
+                          [](const std::string& line) { return line.find(".u") != std::string::npos; }));
 }
 
 TEST_F(CalendarTest, EvaluationAtTheStart) {
@@ -167,7 +169,10 @@ TEST_F(CalendarTest, EvaluationAtTheStart) {
 class Outside : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(Outside);
-  Outside(sc_core::sc_module_name name, std::function<void()> body) : sc_module(name), body_(std::move(body)) { SC_THREAD(run); }
+  Outside(sc_core::sc_module_name name, std::function<void()> body)
+      : sc_module(name), body_(std::move(body)) {
+    SC_THREAD(run);
+  }
 
  private:
   void run() { body_(); }
@@ -199,7 +204,8 @@ TEST_F(CalendarTest, RunsAheadOfTheTimeStamp) {
   Probe core(calendar_, "core", Rank::core, log_);
   calendar_.run_ahead();
   core.on_update = [&](unsigned, std::uint32_t payload) {
-    EXPECT_LE(sc_core::sc_time_stamp(), sc_core::sc_time::from_value(calendar_.now() * calendar_.period().value()));
+    EXPECT_LE(sc_core::sc_time_stamp(),
+              sc_core::sc_time::from_value(calendar_.now() * calendar_.period().value()));
     if (payload < 20'000) calendar_.post(core, calendar_.now() + 1 + payload % 7, 0, payload + 1);
   };
   calendar_.post(core, 0, 0, 0);
@@ -221,7 +227,8 @@ void expect_time_follows(const std::string& clock, double picoseconds) {
   Probe core(calendar, "core", Rank::core, log);
   int checks = 0;
   core.on_update = [&](unsigned, std::uint32_t) {
-    EXPECT_EQ(sc_core::sc_time_stamp(), sc_core::sc_time::from_value(calendar.now() * calendar.period().value()));
+    EXPECT_EQ(sc_core::sc_time_stamp(),
+              sc_core::sc_time::from_value(calendar.now() * calendar.period().value()));
     ++checks;
     if (calendar.now() < 1'000'000'000'000) calendar.post(core, calendar.now() * 3 + 1, 0, 0);
   };

@@ -9,16 +9,18 @@
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
 
-/// Collectives of n members with equal shards of b = D/n bytes, unlimited SRAM bandwidth, one chunk. T(x, h) is the latency of a
-/// message of x bytes over h hops, r the cycles in which one shard is added.
+/// Collectives of n members with equal shards of b = D/n bytes, unlimited SRAM bandwidth, one chunk. T(x, h)
+/// is the latency of a message of x bytes over h hops, r the cycles in which one shard is added.
 namespace wafersim::test {
 namespace {
 
 using workloads::Collective;
 using workloads::CollectiveKind;
 
-constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce};
-constexpr Collective kAlgorithms[] = {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree};
+constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                     CollectiveKind::all_reduce};
+constexpr Collective kAlgorithms[] = {Collective::ring, Collective::line, Collective::rows_cols,
+                                      Collective::tree};
 
 /// Shards of a few packets and a remainder.
 models::HardwareModel machine() { return plain_hardware(256, Rational(16), 2, 3); }
@@ -28,7 +30,10 @@ Bytes shard_bytes() { return 5 * 256 + 40; }
 Cycle phases(CollectiveKind kind) { return kind == CollectiveKind::all_reduce ? 2 : 1; }
 
 CollectiveCase even_case(const topology::Shape& mesh, Collective algorithm, CollectiveKind kind) {
-  return {.mesh = mesh, .algorithm = algorithm, .kind = kind, .bytes = static_cast<Bytes>(mesh.size()) * shard_bytes()};
+  return {.mesh = mesh,
+          .algorithm = algorithm,
+          .kind = kind,
+          .bytes = static_cast<Bytes>(mesh.size()) * shard_bytes()};
 }
 
 TEST(Collectives, RingEqualsItsFormula) {
@@ -38,11 +43,14 @@ TEST(Collectives, RingEqualsItsFormula) {
     for (const Cycle reduce : {Cycle{0}, Cycle{7}, Cycle{200}}) {  // 200 is more than a shard's serialization
       CollectiveCase collective = even_case(mesh, Collective::ring, CollectiveKind::all_gather);
       collective.elements = reduce * static_cast<Cycle>(n);
-      EXPECT_EQ(collective_cycles(collective, hardware), models::ring_all_gather(hardware, n, collective.bytes));
+      EXPECT_EQ(collective_cycles(collective, hardware),
+                models::ring_all_gather(hardware, n, collective.bytes));
       collective.kind = CollectiveKind::reduce_scatter;
-      EXPECT_EQ(collective_cycles(collective, hardware), models::ring_reduce_scatter(hardware, n, collective.bytes, reduce));
+      EXPECT_EQ(collective_cycles(collective, hardware),
+                models::ring_reduce_scatter(hardware, n, collective.bytes, reduce));
       collective.kind = CollectiveKind::all_reduce;
-      EXPECT_EQ(collective_cycles(collective, hardware), models::ring_all_reduce(hardware, n, collective.bytes, reduce));
+      EXPECT_EQ(collective_cycles(collective, hardware),
+                models::ring_all_reduce(hardware, n, collective.bytes, reduce));
     }
   }
 }
@@ -52,12 +60,13 @@ TEST(Collectives, RingInChunksRunsOneChunkAfterTheOther) {
   CollectiveCase collective = even_case({2, 4}, Collective::ring, CollectiveKind::all_reduce);
   collective.bytes *= 4;
   collective.chunks = 4;
-  EXPECT_EQ(collective_cycles(collective, hardware), 4 * models::ring_all_reduce(hardware, 8, collective.bytes / 4, 0));
+  EXPECT_EQ(collective_cycles(collective, hardware),
+            4 * models::ring_all_reduce(hardware, 8, collective.bytes / 4, 0));
 }
 
-/// A shard goes from tile to tile as a message of its own, and shards of a stream follow each other without meeting: the
-/// longest way, n - 1 hops from one end to the other, decides. The end's own shard is the last to be summed, at the end of the
-/// reduce-scatter, and has the longest way in the all-gather too.
+/// A shard goes from tile to tile as a message of its own, and shards of a stream follow each other without
+/// meeting: the longest way, n - 1 hops from one end to the other, decides. The end's own shard is the last
+/// to be summed, at the end of the reduce-scatter, and has the longest way in the all-gather too.
 ///   all_gather = reduce_scatter = (n - 1) T(b, 1), all_reduce = 2 (n - 1) T(b, 1)        when adding is free
 TEST(Collectives, LineTakesOneMessageTimeForEachMember) {
   const models::HardwareModel hardware = machine();
@@ -71,8 +80,8 @@ TEST(Collectives, LineTakesOneMessageTimeForEachMember) {
   }
 }
 
-/// With additions of r cycles, 2 r <= S(b), every hop of a sum costs T(b, 1) + r; a sum may find the vector engine busy with one of
-/// the other direction, r more at most.
+/// With additions of r cycles, 2 r <= S(b), every hop of a sum costs T(b, 1) + r; a sum may find the vector
+/// engine busy with one of the other direction, r more at most.
 TEST(Collectives, LineReducesWithinOneAdditionAHop) {
   const models::HardwareModel hardware = machine();
   const Cycle reduce = 30;
@@ -87,7 +96,8 @@ TEST(Collectives, LineReducesWithinOneAdditionAHop) {
   }
 }
 
-/// Lines of c members with shards of b bytes in the rows, lines of rows members with the c shards of a row in the columns.
+/// Lines of c members with shards of b bytes in the rows, lines of rows members with the c shards of a row in
+/// the columns.
 ///   all_gather = reduce_scatter = (cols - 1) T(b, 1) + (rows - 1) T(cols b, 1), all_reduce twice that
 TEST(Collectives, RowsAndColumnsAddUp) {
   const models::HardwareModel hardware = machine();
@@ -96,7 +106,8 @@ TEST(Collectives, RowsAndColumnsAddUp) {
     const Bytes row_bytes = static_cast<Bytes>(mesh.cols) * shard_bytes();
     const Cycle column = static_cast<Cycle>(mesh.rows - 1) * models::message_latency(hardware, row_bytes, 1);
     for (const CollectiveKind kind : kKinds) {
-      EXPECT_EQ(collective_cycles(even_case(mesh, Collective::rows_cols, kind), hardware), phases(kind) * (row + column))
+      EXPECT_EQ(collective_cycles(even_case(mesh, Collective::rows_cols, kind), hardware),
+                phases(kind) * (row + column))
           << topology::to_string(mesh) << ", kind " << static_cast<int>(kind);
     }
   }
@@ -120,7 +131,8 @@ class LineTree {
     return shards == 0 ? 0 : models::message_latency(hardware_, static_cast<Bytes>(shards) * shard_, hops);
   }
 
-  /// When the root of the subtree has its shards or sums. Both sums may be there at once; then one is added after the other.
+  /// When the root of the subtree has its shards or sums. Both sums may be there at once; then one is added
+  /// after the other.
   Cycle up(int first, int end, Up what) const {
     const int root = middle(first, end);
     std::vector<Cycle> arrivals;
@@ -137,8 +149,8 @@ class LineTree {
     return ready;
   }
 
-  /// How long after the root the last member has its result. What a child lacks lies on both sides of its own shards: two
-  /// messages, the second sent when the first has left.
+  /// How long after the root the last member has its result. What a child lacks lies on both sides of its own
+  /// shards: two messages, the second sent when the first has left.
   Cycle down(int first, int end, Down what) const {
     const int root = middle(first, end);
     Cycle last = 0;
@@ -151,7 +163,9 @@ class LineTree {
       if (what == Down::missing) {
         const int before = a, behind = members_ - b;
         const Cycle first_leaves =
-            before == 0 || behind == 0 ? 0 : models::serialization(static_cast<Bytes>(before) * shard_, hardware_.link_bytes_per_cycle);
+            before == 0 || behind == 0
+                ? 0
+                : models::serialization(static_cast<Bytes>(before) * shard_, hardware_.link_bytes_per_cycle);
         message = first_leaves + latency(behind == 0 ? before : behind, hops);
       }
       last = std::max(last, message + down(a, b, what));
@@ -165,13 +179,14 @@ class LineTree {
   Cycle reduce_;
 };
 
-/// On a line the two subtrees of a member lie on its two sides and share no link: levels add up. For n = 2^k that is, up to the
-/// root and down again,
-///   all_reduce = 2 (T(D, n/4) + T(D, n/8) + ... + T(D, 1) + T(D, 1)) + k R       R = n r, cycles in which a vector is added
+/// On a line the two subtrees of a member lie on its two sides and share no link: levels add up. For n = 2^k
+/// that is, up to the root and down again,
+///   all_reduce = 2 (T(D, n/4) + T(D, n/8) + ... + T(D, 1) + T(D, 1)) + k R       R = n r, cycles in which a
+///   vector is added
 TEST(Collectives, TreeOnALineAddsUpItsLevels) {
   models::HardwareModel hardware = machine();
-  // The default buffer keeps a link busy with full packets; a short last packet of one message between full ones of two
-  // messages would make credits late.
+  // The default buffer keeps a link busy with full packets; a short last packet of one message between full
+  // ones of two messages would make credits late.
   hardware.vc_buffer_bytes = 4 * hardware.packet_bytes;
   for (const int n : {2, 3, 4, 7, 8, 13, 16}) {
     for (const Cycle reduce : {Cycle{0}, Cycle{11}}) {
@@ -186,8 +201,10 @@ TEST(Collectives, TreeOnALineAddsUpItsLevels) {
     }
   }
   const Bytes vector = 8 * shard_bytes();
-  EXPECT_EQ(LineTree(hardware, 8, shard_bytes(), 11).all_reduce(),
-            2 * (models::message_latency(hardware, vector, 2) + 2 * models::message_latency(hardware, vector, 1)) + 3 * 88);
+  EXPECT_EQ(
+      LineTree(hardware, 8, shard_bytes(), 11).all_reduce(),
+      2 * (models::message_latency(hardware, vector, 2) + 2 * models::message_latency(hardware, vector, 1)) +
+          3 * 88);
 }
 
 TEST(Collectives, NoAllReduceBeatsTheBoundOfItsMesh) {
@@ -198,7 +215,8 @@ TEST(Collectives, NoAllReduceBeatsTheBoundOfItsMesh) {
         CollectiveCase collective = even_case(mesh, algorithm, CollectiveKind::all_reduce);
         collective.chunks = chunks;
         const Cycle cycles = collective_cycles(collective, hardware);
-        EXPECT_GE(cycles, models::any_all_reduce_bound(hardware, mesh, collective.bytes)) << topology::to_string(mesh);
+        EXPECT_GE(cycles, models::any_all_reduce_bound(hardware, mesh, collective.bytes))
+            << topology::to_string(mesh);
         if (algorithm == Collective::tree) continue;
         EXPECT_GE(cycles, models::all_reduce_bound(hardware, mesh.size(), collective.bytes, false))
             << topology::to_string(mesh) << ", " << to_string(algorithm);
@@ -207,7 +225,8 @@ TEST(Collectives, NoAllReduceBeatsTheBoundOfItsMesh) {
   }
 }
 
-/// FRED (arXiv 2406.19580): on a 5x4 mesh with 750 GB/s a link the corners, which have two links, bind: 1.9 D over 1.5 TB/s.
+/// FRED (arXiv 2406.19580): on a 5x4 mesh with 750 GB/s a link the corners, which have two links, bind: 1.9 D
+/// over 1.5 TB/s.
 TEST(Collectives, CornerTilesBindTheFredMesh) {
   const models::HardwareModel hardware = plain_hardware(Bytes{64} << 10, Rational(750), 1, 20);
   const topology::Shape mesh{5, 4};
@@ -219,11 +238,13 @@ TEST(Collectives, CornerTilesBindTheFredMesh) {
     EXPECT_GE(cycles, bound) << to_string(algorithm);
   }
   // A ring uses one link of each corner at a time: twice the bound, and latency that large shards hide.
-  const Cycle ring = collective_cycles({.mesh = mesh, .algorithm = Collective::ring, .bytes = bytes}, hardware);
+  const Cycle ring =
+      collective_cycles({.mesh = mesh, .algorithm = Collective::ring, .bytes = bytes}, hardware);
   EXPECT_LT(ring, 2 * bound + bound / 25);
 }
 
-/// Whole-vector exchanges with the member at distance 1, 2, 4, ...; each starts when the one before is complete.
+/// Whole-vector exchanges with the member at distance 1, 2, 4, ...; each starts when the one before is
+/// complete.
 workloads::Trace recursive_doubling(TileId members, Bytes bytes) {
   HandTrace trace(members);
   for (TileId rank = 0; rank < members; ++rank) {

@@ -8,8 +8,9 @@
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
 
-/// tests/reference/contention_cases.csv: 1 GHz, no router cycles, 500 cycles a link, one packet per message. The table leaves
-/// fractions of a cycle out, so simulated times may be later by one cycle for each serialization in the chain.
+/// tests/reference/contention_cases.csv: 1 GHz, no router cycles, 500 cycles a link, one packet per message.
+/// The table leaves fractions of a cycle out, so simulated times may be later by one cycle for each
+/// serialization in the chain.
 namespace wafersim::test {
 namespace {
 
@@ -19,10 +20,14 @@ models::HardwareModel table_hardware(Bytes packet_bytes) {
   return plain_hardware(packet_bytes, Rational(53687, 1000), 0, kHop);
 }
 
-CsvRow reference(const std::string& name) { return row_where(read_reference("contention_cases.csv"), "case", name); }
+CsvRow reference(const std::string& name) {
+  return row_where(read_reference("contention_cases.csv"), "case", name);
+}
 
 /// `bytes` over a link, whole cycles, rounded down: what a bound may claim.
-Cycle on_link(Bytes bytes) { return (Rational(static_cast<std::int64_t>(bytes)) / Rational(53687, 1000)).floor(); }
+Cycle on_link(Bytes bytes) {
+  return (Rational(static_cast<std::int64_t>(bytes)) / Rational(53687, 1000)).floor();
+}
 
 /// Flows between tiles of a line, or of an 8x8 mesh.
 struct Case {
@@ -33,7 +38,8 @@ struct Case {
 
 std::vector<Flow> flows_of(const Case& entry, const topology::Mesh& mesh, Bytes bytes) {
   std::vector<Flow> flows;
-  for (const auto& [from, to] : entry.flows) flows.push_back({mesh.tile_at(from), mesh.tile_at(to), bytes, 0});
+  for (const auto& [from, to] : entry.flows)
+    flows.push_back({mesh.tile_at(from), mesh.tile_at(to), bytes, 0});
   return flows;
 }
 
@@ -54,7 +60,8 @@ workloads::Trace relayed(const topology::Mesh& mesh, const std::vector<Flow>& fl
     trace.step(tile, [&](workloads::StepBuilder& builder) {
       for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
         std::vector<workloads::OpId> ready;
-        for (const topology::LinkId link : topology::route(*routing, mesh, flows[flow].source, flows[flow].destination)) {
+        for (const topology::LinkId link :
+             topology::route(*routing, mesh, flows[flow].source, flows[flow].destination)) {
           const TileId from = topology::Mesh::link_source(link);
           const TileId to = mesh.neighbour(from, topology::Mesh::link_direction(link));
           const Bytes bytes = flows[flow].bytes;
@@ -70,8 +77,9 @@ workloads::Trace relayed(const topology::Mesh& mesh, const std::vector<Flow>& fl
 Cycle store_and_forward(const Case& entry) {
   const topology::Mesh mesh({entry.mesh, {}, {}});
   const Bytes bytes = std::stoull(reference(entry.name).at("message_bytes"));
-  return isolated_number(
-      [&] { return run_trace(mesh, table_hardware(bytes), relayed(mesh, flows_of(entry, mesh, bytes))).cycles; });
+  return isolated_number([&] {
+    return run_trace(mesh, table_hardware(bytes), relayed(mesh, flows_of(entry, mesh, bytes))).cycles;
+  });
 }
 
 void expect_later_by_at_most(Cycle simulated, Cycle expected, Cycle slack, const std::string& name) {
@@ -85,8 +93,11 @@ const topology::Shape kSquare{8, 8};
 Case along_line(const std::string& name, int hops) { return {name, kLine, {{{0, 0}, {hops, 0}}}}; }
 
 TEST(ContentionCases, SingleFlowsByCutThrough) {
-  const std::vector<Case> cases = {along_line("one hop", 1), along_line("seven hops", 7), along_line("32 hops", 32),
-                                   {"row", kSquare, {{{0, 0}, {4, 0}}}}, {"diagonal", kSquare, {{{0, 0}, {4, 4}}}}};
+  const std::vector<Case> cases = {along_line("one hop", 1),
+                                   along_line("seven hops", 7),
+                                   along_line("32 hops", 32),
+                                   {"row", kSquare, {{{0, 0}, {4, 0}}}},
+                                   {"diagonal", kSquare, {{{0, 0}, {4, 4}}}}};
   for (const Case& entry : cases) {
     const Cycle expected = std::stoull(reference(entry.name).at("cut_through_ns"));
     expect_later_by_at_most(cut_through(entry), expected, 1, entry.name);
@@ -94,21 +105,27 @@ TEST(ContentionCases, SingleFlowsByCutThrough) {
 }
 
 TEST(ContentionCases, SingleFlowsByStoreAndForward) {
-  const std::vector<Case> cases = {along_line("one hop", 1), along_line("seven hops", 7), along_line("32 hops", 32),
-                                   {"row", kSquare, {{{0, 0}, {4, 0}}}}, {"diagonal", kSquare, {{{0, 0}, {4, 4}}}}};
+  const std::vector<Case> cases = {along_line("one hop", 1),
+                                   along_line("seven hops", 7),
+                                   along_line("32 hops", 32),
+                                   {"row", kSquare, {{{0, 0}, {4, 0}}}},
+                                   {"diagonal", kSquare, {{{0, 0}, {4, 4}}}}};
   for (const Case& entry : cases) {
     const CsvRow row = reference(entry.name);
     const Cycle hops = std::stoull(row.at("hops"));
-    expect_later_by_at_most(store_and_forward(entry), std::stoull(row.at("message_store_and_forward_ns")), hops, entry.name);
+    expect_later_by_at_most(store_and_forward(entry), std::stoull(row.at("message_store_and_forward_ns")),
+                            hops, entry.name);
   }
 }
 
-const Case kIncast{"incast of four", kLine, {{{0, 0}, {4, 0}}, {{1, 0}, {4, 0}}, {{2, 0}, {4, 0}}, {{3, 0}, {4, 0}}}};
-const Case kShared{
-    "four flows over shared links", kLine, {{{0, 0}, {8, 0}}, {{1, 0}, {9, 0}}, {{2, 0}, {10, 0}}, {{3, 0}, {11, 0}}}};
+const Case kIncast{
+    "incast of four", kLine, {{{0, 0}, {4, 0}}, {{1, 0}, {4, 0}}, {{2, 0}, {4, 0}}, {{3, 0}, {4, 0}}}};
+const Case kShared{"four flows over shared links",
+                   kLine,
+                   {{{0, 0}, {8, 0}}, {{1, 0}, {9, 0}}, {{2, 0}, {10, 0}}, {{3, 0}, {11, 0}}}};
 
-/// One link carries the four messages, and the last of them has at least that link's latency before it. Nothing keeps the link
-/// idle, so besides serialization only the hops of one message count.
+/// One link carries the four messages, and the last of them has at least that link's latency before it.
+/// Nothing keeps the link idle, so besides serialization only the hops of one message count.
 TEST(ContentionCases, SharedLinksCarryFourMessagesOneAfterTheOther) {
   const Bytes bytes = std::stoull(reference(kIncast.name).at("message_bytes"));
   expect_later_by_at_most(cut_through(kIncast), on_link(4 * bytes) + kHop, 4 + 3 * kHop, kIncast.name);
@@ -133,7 +150,8 @@ TEST(ContentionCases, RingOfEightInFourChunks) {
   const Cycle simulated = collective_cycles(collective, table_hardware(message));
   EXPECT_EQ(simulated, steps * (on_link(message) + 1 + kHop));
   // "2215500 = ..."
-  const Cycle expected = std::stoull(reference("ring all-reduce 64 MiB, 4 chunks, 8 ranks").at("cut_through_ns"));
+  const Cycle expected =
+      std::stoull(reference("ring all-reduce 64 MiB, 4 chunks, 8 ranks").at("cut_through_ns"));
   expect_later_by_at_most(simulated, expected, steps, "ring of 8");
 }
 
@@ -146,7 +164,8 @@ TEST(ContentionCases, RingOfSixtyFourIsNotBelowTheLinkBound) {
   EXPECT_GT(simulated, std::stoull(row.at("astra_sim_unaware_ns")));
 }
 
-/// Two messages of forty packets over one link, from different tiles: neither gets ahead by more than a packet.
+/// Two messages of forty packets over one link, from different tiles: neither gets ahead by more than a
+/// packet.
 TEST(Contention, FlowsShareALinkPacketByPacket) {
   const topology::Mesh mesh({{1, 3}, {}, {}});
   const models::HardwareModel hardware = plain_hardware(640, Rational(16), 1, 2);

@@ -6,8 +6,8 @@
 #include "tests/sim/hand_trace.h"
 #include "tests/sim/machine.h"
 
-/// Engines, memory ports and messages of a tile, computed by hand. R = 1, L = 2, packets of 64 B at 16 B a cycle: a packet sent at t
-/// to a neighbour is granted its ejection at t + 4 and received at t + 8.
+/// Engines, memory ports and messages of a tile, computed by hand. R = 1, L = 2, packets of 64 B at 16 B a
+/// cycle: a packet sent at t to a neighbour is granted its ejection at t + 4 and received at t + 8.
 namespace wafersim::test {
 namespace {
 
@@ -36,7 +36,9 @@ Outcome run(const topology::Shape& shape, const models::HardwareModel& hardware,
   Outcome result;
   const workloads::Trace trace = hand.take();
   sim::SimulationOptions options;
-  options.on_message = [&](const sim::MessageRecord& record) { result.messages[record.key & 0xffffff] = record; };
+  options.on_message = [&](const sim::MessageRecord& record) {
+    result.messages[record.key & 0xffffff] = record;
+  };
   result.measurements = run_trace(topology::Mesh({shape, {}, {}}), hardware, trace, options);
   return result;
 }
@@ -89,7 +91,8 @@ TEST(SramPort, OnlyCyclesSinceTheStartCount) {
   send_after(hand, 0, 128);
   hand.step(1, [](StepBuilder& b) {
     b.receive(Axis::tp, 0, 0, 128, {});
-    b.vector(vector_work(20, 320), {b.vector(vector_work(6), {})});  // starts at 6, when [6, 12) are left: e - 6 - 6 >= 20
+    b.vector(vector_work(20, 320),
+             {b.vector(vector_work(6), {})});  // starts at 6, when [6, 12) are left: e - 6 - 6 >= 20
   });
   const Outcome result = run({1, 2}, narrow_sram(), hand);
   EXPECT_EQ(result.measurements.cycles, 32U);
@@ -99,8 +102,8 @@ TEST(SramPort, OnlyCyclesSinceTheStartCount) {
 TEST(SramPort, TrafficThatComesDuringTheDelayAddsToIt) {
   HandTrace hand(2);
   hand.step(0, [](StepBuilder& b) {
-    b.send(Axis::tp, 1, 0, 64, {});                                      // [4, 8): the operation would end at 24
-    b.send(Axis::tp, 1, 1, 64, {b.vector(vector_work(18), {})});         // [22, 26)
+    b.send(Axis::tp, 1, 0, 64, {});                               // [4, 8): the operation would end at 24
+    b.send(Axis::tp, 1, 1, 64, {b.vector(vector_work(18), {})});  // [22, 26)
   });
   hand.step(1, [](StepBuilder& b) {
     b.receive(Axis::tp, 0, 0, 64, {});
@@ -164,7 +167,8 @@ TEST(Engines, OperationsIssueInProgramOrder) {
   EXPECT_EQ(result.measurements.cycles, kReceived + 110);
   EXPECT_GT(result.tile(1).matrix_busy, 0U);
   // The matrix engine runs meanwhile; the wait for the message is exposed only after it.
-  EXPECT_EQ(result.tile(1).cycles.exposed_total(), kReceived - std::min(kReceived, result.tile(1).matrix_busy));
+  EXPECT_EQ(result.tile(1).cycles.exposed_total(),
+            kReceived - std::min(kReceived, result.tile(1).matrix_busy));
 }
 
 /// Channel 9 is posted when the reduction is over.

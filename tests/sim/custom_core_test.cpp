@@ -17,7 +17,8 @@ using workloads::StepBuilder;
 class PingCore : public sim::Core {
  public:
   SC_HAS_PROCESS(PingCore);
-  PingCore(sc_core::sc_module_name name, TileId peer, std::uint64_t key) : Core(name), peer_(peer), key_(key) {
+  PingCore(sc_core::sc_module_name name, TileId peer, std::uint64_t key)
+      : Core(name), peer_(peer), key_(key) {
     SC_THREAD(run);
   }
 
@@ -95,7 +96,8 @@ Outcome run_ping(Cycle cycles) {
   return outcome;
 }
 
-/// What a process posts in cycle 100 goes into the network in cycle 101. 64 B take R + L + R + 4 = 8 cycles, 128 B take 12.
+/// What a process posts in cycle 100 goes into the network in cycle 101. 64 B take R + L + R + 4 = 8 cycles,
+/// 128 B take 12.
 void expect_times(const Outcome& outcome, Cycle cycles) {
   ASSERT_EQ(outcome.messages.size(), 2U);
   EXPECT_EQ(outcome.messages[0].posted, 100U);
@@ -136,7 +138,8 @@ TEST(CustomCore, StallIsReported) {
     FAIL() << "the run ended";
   } catch (const PlanError& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("tile_0_0: waiting for the answer; waits for 128 B from tile_1_0"), std::string::npos) << text;
+    EXPECT_NE(text.find("tile_0_0: waiting for the answer; waits for 128 B from tile_1_0"), std::string::npos)
+        << text;
   }
 }
 

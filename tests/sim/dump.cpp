@@ -19,10 +19,10 @@ void put(std::ostream& out, const sim::CycleBreakdown& cycles) {
 void put(std::ostream& out, const sim::TileMeasurement& tile) {
   out << "tile " << tile.tile << " stage " << tile.stage << " group " << tile.group;
   put(out, tile.cycles);
-  out << " matrix " << tile.matrix_busy << " vector " << tile.vector_busy << " communicating " << tile.communicating
-      << " operations " << tile.operations << " messages " << tile.messages_sent << ' ' << tile.messages_received
-      << " bytes " << tile.bytes_sent << ' ' << tile.bytes_received << " peaks " << tile.peak_sram_bytes << ' '
-      << tile.peak_dram_bytes << ' ' << tile.peak_bytes << " by_class";
+  out << " matrix " << tile.matrix_busy << " vector " << tile.vector_busy << " communicating "
+      << tile.communicating << " operations " << tile.operations << " messages " << tile.messages_sent << ' '
+      << tile.messages_received << " bytes " << tile.bytes_sent << ' ' << tile.bytes_received << " peaks "
+      << tile.peak_sram_bytes << ' ' << tile.peak_dram_bytes << ' ' << tile.peak_bytes << " by_class";
   put_all(out, tile.peak_by_class);
   out << " final " << tile.final_bytes << ' ' << tile.static_bytes << '\n';
 }
@@ -35,9 +35,9 @@ void put(std::ostream& out, const sim::LinkMeasurement& link) {
 
 void put(std::ostream& out, const sim::StepMeasurement& step) {
   out << "step " << step.group << ' ' << step.stage << ' ' << step.index << ' ' << to_string(step.kind) << ' '
-      << to_string(step.pass) << ' ' << step.layer << ' ' << step.microbatch << ' ' << step.iteration << " from "
-      << step.start << " to " << step.end << " durations " << step.shortest << ' ' << step.longest << ' '
-      << std::hexfloat << step.mean << std::defaultfloat << " tiles " << step.tiles << '\n';
+      << to_string(step.pass) << ' ' << step.layer << ' ' << step.microbatch << ' ' << step.iteration
+      << " from " << step.start << " to " << step.end << " durations " << step.shortest << ' ' << step.longest
+      << ' ' << std::hexfloat << step.mean << std::defaultfloat << " tiles " << step.tiles << '\n';
 }
 
 }  // namespace
@@ -46,9 +46,9 @@ std::string dump(const sim::Measurements& measurements) {
   std::ostringstream out;
   out << "cycles " << measurements.cycles << " iterations";
   put_all(out, measurements.iteration_ends);
-  out << " partial " << measurements.partial << ' ' << measurements.stopped_by << " packets " << measurements.packets
-      << " hops " << measurements.packet_hops << " messages " << measurements.messages << " flops "
-      << measurements.matrix_flops << '\n';
+  out << " partial " << measurements.partial << ' ' << measurements.stopped_by << " packets "
+      << measurements.packets << " hops " << measurements.packet_hops << " messages " << measurements.messages
+      << " flops " << measurements.matrix_flops << '\n';
   for (const auto& tile : measurements.tiles) put(out, tile);
   for (const auto& link : measurements.links) put(out, link);
   for (const auto& step : measurements.steps) put(out, step);

@@ -9,14 +9,16 @@
 
 namespace wafersim::test {
 
-/// Builds a trace operation by operation. The peers of every tile are all tiles of the mesh: peer i is tile i.
+/// Builds a trace operation by operation. The peers of every tile are all tiles of the mesh: peer i is tile
+/// i.
 class HandTrace {
  public:
   using Build = std::function<void(workloads::StepBuilder&)>;
 
   explicit HandTrace(TileId mesh_tiles);
 
-  /// Adds a step to the program of `tile`, which waits for the results of earlier steps of the same tile. Returns its index.
+  /// Adds a step to the program of `tile`, which waits for the results of earlier steps of the same tile.
+  /// Returns its index.
   std::uint32_t step(TileId tile, const Build& build, const std::vector<std::uint32_t>& waits = {},
                      workloads::Step step = {});
   /// Puts a tile that has steps on a pipeline stage.

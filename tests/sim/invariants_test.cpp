@@ -8,8 +8,9 @@
 #include "tests/sim/machine.h"
 #include "tests/workloads/lowering_fixture.h"
 
-/// What must hold whatever the plan and the machine: results do not depend on the order of visits, the memory bound is one, every
-/// byte of the trace is sent, over as many links as its route has, and every cycle has one cause.
+/// What must hold whatever the plan and the machine: results do not depend on the order of visits, the memory
+/// bound is one, every byte of the trace is sent, over as many links as its route has, and every cycle has
+/// one cause.
 namespace wafersim::test {
 namespace {
 
@@ -80,7 +81,8 @@ models::HardwareModel hardware_of(const Scenario& entry) {
   return models::resolve_hardware(entry.fixture.wafer, entry.router, entry.network);
 }
 
-workloads::LoweredPlan lowered(const Scenario& entry, const topology::Mesh& mesh, const models::HardwareModel& hardware) {
+workloads::LoweredPlan lowered(const Scenario& entry, const topology::Mesh& mesh,
+                               const models::HardwareModel& hardware) {
   const LoweringFixture& f = entry.fixture;
   return workloads::lower({f.model, f.training, f.plan, f.placement, hardware, mesh});
 }
@@ -99,7 +101,8 @@ class Invariants : public testing::TestWithParam<std::size_t> {
 TEST_P(Invariants, ResultsDoNotDependOnTheOrderOfVisits) {
   const std::string plain = isolated_text([&] { return dump(simulate(entry_)); });
   EXPECT_GT(plain.size(), 1000U);
-  EXPECT_EQ(first_difference(isolated_text([&] { return dump(simulate(entry_)); }), plain), "") << entry_.name;
+  EXPECT_EQ(first_difference(isolated_text([&] { return dump(simulate(entry_)); }), plain), "")
+      << entry_.name;
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     sim::SimulationOptions options;
     options.shuffle = true;
@@ -116,7 +119,8 @@ TEST_P(Invariants, PeaksStayBelowTheMemoryBound) {
   for (const sim::TileMeasurement& tile : simulate(entry_).tiles) {
     for (std::size_t i = 0; i < workloads::kMemoryClasses; ++i) {
       EXPECT_LE(tile.peak_by_class[i], bound.by_class[i])
-          << entry_.name << ", " << mesh.name(tile.tile) << ", " << to_string(static_cast<workloads::MemoryClass>(i));
+          << entry_.name << ", " << mesh.name(tile.tile) << ", "
+          << to_string(static_cast<workloads::MemoryClass>(i));
     }
     EXPECT_LE(tile.peak_bytes, bound.peak_bytes) << entry_.name << ", " << mesh.name(tile.tile);
     EXPECT_LE(tile.peak_sram_bytes, bound.peak_sram_bytes) << entry_.name << ", " << mesh.name(tile.tile);
@@ -133,14 +137,15 @@ TEST_P(Invariants, EveryByteOfTheTraceIsCarriedOverItsRoute) {
   const auto sent = workloads::sent_bytes(trace);
   std::array<Bytes, workloads::kAxes> link_bytes{};
   std::uint64_t messages = 0, packets = 0, packet_hops = 0;
-  for_each_op(trace, [&](const workloads::TileBinding& tile, const workloads::Step&, const workloads::Op& op) {
-    if (op.kind != workloads::OpKind::send) return;
-    const auto hops = static_cast<std::uint64_t>(mesh.distance(tile.tile, trace.peer(tile, op.peer)));
-    ++messages;
-    packets += ceil_div(op.bytes, hardware.packet_bytes);
-    packet_hops += hops * ceil_div(op.bytes, hardware.packet_bytes);
-    link_bytes[static_cast<std::size_t>(op.axis)] += hops * op.bytes;
-  });
+  for_each_op(
+      trace, [&](const workloads::TileBinding& tile, const workloads::Step&, const workloads::Op& op) {
+        if (op.kind != workloads::OpKind::send) return;
+        const auto hops = static_cast<std::uint64_t>(mesh.distance(tile.tile, trace.peer(tile, op.peer)));
+        ++messages;
+        packets += ceil_div(op.bytes, hardware.packet_bytes);
+        packet_hops += hops * ceil_div(op.bytes, hardware.packet_bytes);
+        link_bytes[static_cast<std::size_t>(op.axis)] += hops * op.bytes;
+      });
 
   const sim::Measurements measured = run_trace(mesh, hardware, trace);
   Bytes tiles_sent = 0, tiles_received = 0;
@@ -176,7 +181,8 @@ TEST(NetworkInvariants, RandomTrafficDoesNotDependOnTheOrderOfVisits) {
     std::vector<Flow> flows;
     for (int i = 0; i < 300; ++i) {
       flows.push_back({static_cast<TileId>(random.below(20)), static_cast<TileId>(random.below(20)),
-                       1 + random.below(900), random.below(40) * 16, static_cast<workloads::Axis>(random.below(7))});
+                       1 + random.below(900), random.below(40) * 16,
+                       static_cast<workloads::Axis>(random.below(7))});
     }
     models::HardwareModel hardware = plain_hardware(64, Rational(16), seed % 2, 1 + seed % 3);
     if (seed == 13) hardware.nic_ports = models::NicPorts::single;

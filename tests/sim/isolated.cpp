@@ -61,7 +61,8 @@ std::string isolated_text(const std::function<std::string()>& work) {
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (answer.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("the child process died");
+  if (answer.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    throw std::runtime_error("the child process died");
   if (answer.front() == kFailure) throw std::runtime_error(answer.substr(1));
   return answer.substr(1);
 }

@@ -12,8 +12,8 @@
 #include "workloads/schedule.h"
 #include "workloads/shard.h"
 
-/// Pipelines of equal stages, layers only, on a network that costs nothing. F and B are the cycles of a stage's forward and backward
-/// pass (weight gradients included) of one microbatch.
+/// Pipelines of equal stages, layers only, on a network that costs nothing. F and B are the cycles of a
+/// stage's forward and backward pass (weight gradients included) of one microbatch.
 namespace wafersim::test {
 namespace {
 
@@ -46,8 +46,8 @@ struct Outcome {
   std::vector<Stage> stages;
 };
 
-/// The cycles of one pass of a stage: its layers, each as short as any microbatch went through it (others waited for their
-/// input as well).
+/// The cycles of one pass of a stage: its layers, each as short as any microbatch went through it (others
+/// waited for their input as well).
 Cycle pass_cycles(const sim::Measurements& measurements, Pass pass, int stage) {
   std::map<std::int32_t, Cycle> shortest;
   for (const sim::StepMeasurement& step : measurements.steps) {
@@ -83,7 +83,8 @@ Outcome run_pipeline(const LoweringFixture& fixture) {
     return out;
   });
   Outcome outcome{numbers[0], numbers[1], numbers[2], {}};
-  for (std::size_t i = 3; i < numbers.size(); i += 3) outcome.stages.push_back({numbers[i], numbers[i + 1], numbers[i + 2]});
+  for (std::size_t i = 3; i < numbers.size(); i += 3)
+    outcome.stages.push_back({numbers[i], numbers[i + 1], numbers[i + 2]});
   return outcome;
 }
 
@@ -107,8 +108,9 @@ TEST(Pipeline, MakespanAndBubbleEqualTheirFormulas) {
   }
 }
 
-/// Recomputation does not wait for the gradient from the next stage, so the p - 1 backward passes that the critical path enters
-/// through a stage boundary have it behind them: (m + p - 1)(F + B) - (p - 1) R with R the recomputed cycles in B.
+/// Recomputation does not wait for the gradient from the next stage, so the p - 1 backward passes that the
+/// critical path enters through a stage boundary have it behind them: (m + p - 1)(F + B) - (p - 1) R with R
+/// the recomputed cycles in B.
 TEST(Pipeline, RecomputationHidesBehindTheWaitForTheGradient) {
   for (const PipelineSchedule schedule : kSchedules) {
     for (const auto& [stages, microbatches] : {std::array{1, 3}, {2, 4}, {3, 5}, {4, 4}}) {
@@ -126,8 +128,8 @@ TEST(Pipeline, RecomputationHidesBehindTheWaitForTheGradient) {
   }
 }
 
-/// A stage holds what its layers save for each microbatch in flight: gpipe all m, 1f1b min(p - i, m) on stage i. What else it
-/// holds does not depend on m.
+/// A stage holds what its layers save for each microbatch in flight: gpipe all m, 1f1b min(p - i, m) on stage
+/// i. What else it holds does not depend on m.
 TEST(Pipeline, ActivationsOfMicrobatchesInFlight) {
   for (const PipelineSchedule schedule : kSchedules) {
     const int stages = 4, layers = 2;
@@ -135,13 +137,15 @@ TEST(Pipeline, ActivationsOfMicrobatchesInFlight) {
     for (const int microbatches : {2, 3, 7}) {
       const LoweringFixture fixture = layers_only(stages, layers, microbatches, schedule);
       const workloads::Shard shard = workloads::make_shard(fixture.model, fixture.training, fixture.plan, 0);
-      const Bytes saved = layers * workloads::saved_bytes_per_layer(fixture.model, shard, fixture.training.recompute);
+      const Bytes saved =
+          layers * workloads::saved_bytes_per_layer(fixture.model, shard, fixture.training.recompute);
       const Outcome many = run_pipeline(fixture);
       for (int stage = 0; stage < stages; ++stage) {
         const int in_flight =
             schedule == PipelineSchedule::gpipe ? microbatches : std::min(stages - stage, microbatches);
         const auto at = static_cast<std::size_t>(stage);
-        EXPECT_EQ(many.stages[at].activations - one.stages[at].activations, static_cast<Bytes>(in_flight - 1) * saved)
+        EXPECT_EQ(many.stages[at].activations - one.stages[at].activations,
+                  static_cast<Bytes>(in_flight - 1) * saved)
             << "stage " << stage << ", m " << microbatches;
       }
     }

@@ -7,8 +7,8 @@
 #include "tests/sim/machine.h"
 #include "tests/workloads/lowering_fixture.h"
 
-/// Plans and machines drawn at random. Each runs to its end (with the checks of Simulation::run), visits in another order change
-/// nothing, and no tile holds more than the bound.
+/// Plans and machines drawn at random. Each runs to its end (with the checks of Simulation::run), visits in
+/// another order change nothing, and no tile holds more than the bound.
 namespace wafersim::test {
 namespace {
 
@@ -36,27 +36,32 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.dp = pick(random, text, "dp 1 2 4", std::vector{1, 2, 4});
   plan.tp = pick(random, text, "tp 1 2 4", std::vector{1, 2, 4});
   plan.pp = pick(random, text, "pp 1 2 3 4", std::vector{1, 2, 3, 4});
-  plan.sp = pick(random, text, "sp", std::vector{workloads::SequenceParallel::none, workloads::SequenceParallel::megatron});
+  plan.sp = pick(random, text, "sp",
+                 std::vector{workloads::SequenceParallel::none, workloads::SequenceParallel::megatron});
   plan.zero = pick(random, text, "zero", std::vector{0, 1});
   plan.schedule =
-      pick(random, text, "schedule", std::vector{workloads::PipelineSchedule::gpipe, workloads::PipelineSchedule::one_f_one_b});
+      pick(random, text, "schedule",
+           std::vector{workloads::PipelineSchedule::gpipe, workloads::PipelineSchedule::one_f_one_b});
   plan.pp_transfer_full = pick(random, text, "full transfer", std::vector<int>{0, 1}) != 0;
   plan.collectives = pick(random, text, "collective",
-                          std::vector{Collective::automatic, Collective::ring, Collective::line, Collective::rows_cols,
-                                      Collective::tree});
+                          std::vector{Collective::automatic, Collective::ring, Collective::line,
+                                      Collective::rows_cols, Collective::tree});
   plan.collective_chunks = pick(random, text, "chunks 1 3", std::vector{1, 3});
 }
 
 void draw_work(LoweringFixture& fixture, RandomStream& random, std::string& text) {
   if (pick(random, text, "llama", std::vector<int>{0, 1}) != 0) fixture.make_llama();
   fixture.model.tied_embeddings = pick(random, text, "tied", std::vector<int>{0, 1}) != 0;
-  fixture.model.attention_kernel = pick(random, text, "attention",
-                                        std::vector{models::AttentionKernel::fused, models::AttentionKernel::materialized});
+  fixture.model.attention_kernel =
+      pick(random, text, "attention",
+           std::vector{models::AttentionKernel::fused, models::AttentionKernel::materialized});
   fixture.training.microbatch = 1;
-  fixture.training.global_batch = fixture.plan.dp * pick(random, text, "microbatches 1 2 5", std::vector{1, 2, 5});
+  fixture.training.global_batch =
+      fixture.plan.dp * pick(random, text, "microbatches 1 2 5", std::vector{1, 2, 5});
   fixture.training.iterations = pick(random, text, "iterations 1 2", std::vector{1, 2});
-  fixture.training.recompute = pick(random, text, "recompute", std::vector{models::Recompute::none, models::Recompute::selective,
-                                                                           models::Recompute::full});
+  fixture.training.recompute =
+      pick(random, text, "recompute",
+           std::vector{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
   fixture.training.clip_grad = pick(random, text, "clip", std::vector<int>{0, 1}) != 0;
 }
 
@@ -64,9 +69,14 @@ void draw_machine(Scenario& out, RandomStream& random) {
   models::WaferSpec& wafer = out.fixture.wafer;
   wafer.mesh.shape = {8, 8};
   switch (pick(random, out.text, "sram", std::vector{0, 1, 2})) {
-    case 1: wafer.sram.bandwidth = per_cycle(40); break;
-    case 2: wafer.sram.bandwidth = Bandwidth{Rational(200, 3), true}; break;
-    default: break;
+    case 1:
+      wafer.sram.bandwidth = per_cycle(40);
+      break;
+    case 2:
+      wafer.sram.bandwidth = Bandwidth{Rational(200, 3), true};
+      break;
+    default:
+      break;
   }
   if (pick(random, out.text, "dram", std::vector<int>{0, 1}) != 0) {
     wafer.dram = models::DramSpec{{1ULL << 30}, per_cycle(30), {2, 2}};
@@ -75,8 +85,10 @@ void draw_machine(Scenario& out, RandomStream& random) {
       out.fixture.placement[workloads::MemoryClass::activations] = workloads::MemoryPlace::dram;
     }
   }
-  wafer.link.bandwidth = pick(random, out.text, "link", std::vector{per_cycle(256), per_cycle(16), {Rational(53687, 1000), true}});
-  wafer.nic.ports = pick(random, out.text, "ports", std::vector{models::NicPorts::per_direction, models::NicPorts::single});
+  wafer.link.bandwidth = pick(random, out.text, "link",
+                              std::vector{per_cycle(256), per_cycle(16), {Rational(53687, 1000), true}});
+  wafer.nic.ports =
+      pick(random, out.text, "ports", std::vector{models::NicPorts::per_direction, models::NicPorts::single});
   wafer.nic.message_overhead = Duration::of_cycles(pick(random, out.text, "overhead 0 3", std::vector{0, 3}));
   out.router.virtual_channels = pick(random, out.text, "vcs 1 2", std::vector{1, 2});
   out.router.pipeline = Duration::of_cycles(pick(random, out.text, "pipeline 0 1 3", std::vector{0, 1, 3}));
@@ -98,19 +110,22 @@ std::string run(const Scenario& scenario, bool shuffle) {
   const LoweringFixture& f = scenario.fixture;
   const topology::Mesh mesh = f.mesh();
   const models::HardwareModel hardware = models::resolve_hardware(f.wafer, scenario.router, scenario.network);
-  const workloads::LoweredPlan lowered = workloads::lower({f.model, f.training, f.plan, f.placement, hardware, mesh});
+  const workloads::LoweredPlan lowered =
+      workloads::lower({f.model, f.training, f.plan, f.placement, hardware, mesh});
   sim::SimulationOptions options;
   options.shuffle = shuffle;
   const sim::Measurements result = run_trace(mesh, hardware, lowered.trace, options, scenario.router.routing);
   std::string over;
   for (const sim::TileMeasurement& tile : result.tiles) {
-    bool exceeds = tile.peak_bytes > lowered.memory.peak_bytes || tile.peak_sram_bytes > lowered.memory.peak_sram_bytes ||
+    bool exceeds = tile.peak_bytes > lowered.memory.peak_bytes ||
+                   tile.peak_sram_bytes > lowered.memory.peak_sram_bytes ||
                    tile.peak_dram_bytes > lowered.memory.peak_dram_bytes;
     for (std::size_t i = 0; i < workloads::kMemoryClasses; ++i) {
       if (tile.peak_by_class[i] <= lowered.memory.by_class[i]) continue;
       exceeds = true;
-      over += std::string(to_string(static_cast<workloads::MemoryClass>(i))) + " " + std::to_string(tile.peak_by_class[i]) +
-              " > " + std::to_string(lowered.memory.by_class[i]) + " ";
+      over += std::string(to_string(static_cast<workloads::MemoryClass>(i))) + " " +
+              std::to_string(tile.peak_by_class[i]) + " > " + std::to_string(lowered.memory.by_class[i]) +
+              " ";
     }
     if (exceeds) over += mesh.name(tile.tile) + " exceeds the bound\n";
   }

@@ -21,7 +21,8 @@ class RouterRig::Script : public sim::Client {
 
 class RouterRig::Neighbour : public sc_core::sc_module, public sim::PacketSink, public sim::CreditSink {
  public:
-  Neighbour(sc_core::sc_module_name name, RouterRig& rig, unsigned port) : sc_module(name), rig_(rig), port_(port) {}
+  Neighbour(sc_core::sc_module_name name, RouterRig& rig, unsigned port)
+      : sc_module(name), rig_(rig), port_(port) {}
 
   void receive(std::uint32_t packet, Cycle head_at, const sim::ExactTime& tail_at) override {
     rig_.sent_.push_back({packet, port_, rig_.calendar_->now(), head_at, tail_at});
@@ -73,7 +74,8 @@ RouterRig::RouterRig(models::HardwareModel hardware)
 
 RouterRig::~RouterRig() = default;
 
-void RouterRig::arrive(Cycle head_at, Cycle tail_at, unsigned input, unsigned vc, TileId destination, Bytes bytes) {
+void RouterRig::arrive(Cycle head_at, Cycle tail_at, unsigned input, unsigned vc, TileId destination,
+                       Bytes bytes) {
   const std::uint32_t index = network_->packets.take();
   sim::Packet& packet = network_->packets[index];
   packet.destination = destination;
@@ -83,7 +85,9 @@ void RouterRig::arrive(Cycle head_at, Cycle tail_at, unsigned input, unsigned vc
   packet.message = 0;
   // A neighbour tells at its grant, one link before.
   const Cycle told_at = head_at - std::min(head_at, hardware_.link_cycles);
-  script_->at(told_at, [this, index, head_at, tail_at] { router_->packets_in->receive(index, head_at, {tail_at, 0}); });
+  script_->at(told_at, [this, index, head_at, tail_at] {
+    router_->packets_in->receive(index, head_at, {tail_at, 0});
+  });
 }
 
 void RouterRig::credit(Cycle told_at, unsigned output, unsigned vc, Bytes bytes, Cycle at) {

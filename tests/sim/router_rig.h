@@ -14,8 +14,8 @@ namespace wafersim::test {
 /// Ports of the router in the rig; local inputs and outputs follow.
 enum Port : unsigned { north, east, south, west, local };
 
-/// One router, in the middle of a 3x3 mesh, with neighbours and a NIC that record what they are told and do what the test has
-/// scheduled. One rig in a process.
+/// One router, in the middle of a 3x3 mesh, with neighbours and a NIC that record what they are told and do
+/// what the test has scheduled. One rig in a process.
 class RouterRig {
  public:
   explicit RouterRig(models::HardwareModel hardware);
@@ -41,9 +41,10 @@ class RouterRig {
     Cycle at = 0;
   };
 
-  /// A packet whose head reaches an input in cycle `head_at`, and its tail not before `tail_at`. Packets are numbered from 0.
-  /// Input local + i is the injection port for output i.
-  void arrive(Cycle head_at, Cycle tail_at, unsigned input, unsigned vc, TileId destination, Bytes bytes = 64);
+  /// A packet whose head reaches an input in cycle `head_at`, and its tail not before `tail_at`. Packets are
+  /// numbered from 0. Input local + i is the injection port for output i.
+  void arrive(Cycle head_at, Cycle tail_at, unsigned input, unsigned vc, TileId destination,
+              Bytes bytes = 64);
   /// The neighbour behind `output` says in cycle `told_at` that a credit will be there at `at`.
   void credit(Cycle told_at, unsigned output, unsigned vc, Bytes bytes, Cycle at);
   void run();

@@ -3,8 +3,8 @@
 #include "tests/sim/machine.h"
 #include "tests/sim/router_rig.h"
 
-/// One router, cycle by cycle. R = 2, L = 3, Lc = 5; packets of 64 B take S = 4 cycles; a VC buffer holds two of them. Equality of
-/// the cycle in which something happens says that nothing happened in the cycle before.
+/// One router, cycle by cycle. R = 2, L = 3, Lc = 5; packets of 64 B take S = 4 cycles; a VC buffer holds two
+/// of them. Equality of the cycle in which something happens says that nothing happened in the cycle before.
 namespace wafersim::test {
 namespace {
 
@@ -100,7 +100,8 @@ TEST(Router, VirtualChannelsHaveCreditsOfTheirOwn) {
 TEST(Router, ServesInputsInTheOrderOfPortsThenChannels) {
   RouterRig rig(machine(10));
   // Given in the opposite order.
-  for (const unsigned input : {local + south, unsigned{west}, unsigned{south}, unsigned{east}, unsigned{north}}) {
+  for (const unsigned input :
+       {local + south, unsigned{west}, unsigned{south}, unsigned{east}, unsigned{north}}) {
     for (const unsigned vc : {1U, 0U}) rig.arrive(10, 14, input, vc, kSouth);
   }
   rig.run();
@@ -119,7 +120,8 @@ TEST(Router, TwoInputsTakeTurns) {
   EXPECT_EQ(rig.grants(), (Cycles{12, 16, 20, 24, 28, 32}));
 }
 
-/// Half a credit wakes the arbiter, which can grant nothing; the turn stays with the input after the last winner.
+/// Half a credit wakes the arbiter, which can grant nothing; the turn stays with the input after the last
+/// winner.
 TEST(Router, TurnMovesAtGrantsOnly) {
   RouterRig rig(machine(1));
   rig.arrive(10, 14, north, 0, kEast);  // 0: the turn is west's from now on
@@ -181,7 +183,8 @@ TEST(Router, SlowerPortUpstreamIsNotOvertaken) {
   EXPECT_EQ(rig.engine().statistics(topology::Direction::east).busy, 30 + kSerialization);
 }
 
-/// 64 B at 3 B a cycle: 21 1/3 cycles. The second packet is granted in the cycle in which the first ends and starts where it ended.
+/// 64 B at 3 B a cycle: 21 1/3 cycles. The second packet is granted in the cycle in which the first ends and
+/// starts where it ended.
 TEST(Router, CarriesRemaindersOfACycle) {
   models::HardwareModel hardware = machine();
   hardware.link_bytes_per_cycle = Rational(3);
@@ -201,14 +204,16 @@ TEST(Router, CarriesRemaindersOfACycle) {
 /// Packets that take less than a cycle leave one a cycle.
 TEST(Router, GrantsOnePacketACycle) {
   RouterRig rig(machine());
-  for (const unsigned input : {unsigned{north}, unsigned{south}, unsigned{west}}) rig.arrive(10, 11, input, 0, kEast, 4);
+  for (const unsigned input : {unsigned{north}, unsigned{south}, unsigned{west}})
+    rig.arrive(10, 11, input, 0, kEast, 4);
   rig.run();
   EXPECT_EQ(rig.grants(), (Cycles{12, 13, 14}));
 }
 
 TEST(Router, EjectionPortsOfDirectionsAreIndependent) {
   RouterRig rig(machine());
-  for (const unsigned input : {unsigned{north}, unsigned{east}, unsigned{west}}) rig.arrive(10, 14, input, 0, kHere);
+  for (const unsigned input : {unsigned{north}, unsigned{east}, unsigned{west}})
+    rig.arrive(10, 14, input, 0, kHere);
   rig.run();
   EXPECT_EQ(rig.grants(), (Cycles{12, 12, 12}));
 }
@@ -217,7 +222,8 @@ TEST(Router, SingleEjectionPortIsShared) {
   models::HardwareModel hardware = machine();
   hardware.nic_ports = models::NicPorts::single;
   RouterRig rig(hardware);
-  for (const unsigned input : {unsigned{north}, unsigned{east}, unsigned{west}}) rig.arrive(10, 14, input, 0, kHere);
+  for (const unsigned input : {unsigned{north}, unsigned{east}, unsigned{west}})
+    rig.arrive(10, 14, input, 0, kHere);
   rig.run();
   EXPECT_EQ(rig.order(), (Packets{0, 1, 2}));
   EXPECT_EQ(rig.grants(), (Cycles{12, 16, 20}));

@@ -15,7 +15,8 @@ using workloads::StepBuilder;
 models::HardwareModel machine() { return plain_hardware(64, Rational(16), 1, 2); }
 
 /// The message of the PlanError with which a run ends.
-std::string plan_error(const topology::Shape& shape, const models::HardwareModel& hardware, const workloads::Trace& trace) {
+std::string plan_error(const topology::Shape& shape, const models::HardwareModel& hardware,
+                       const workloads::Trace& trace) {
   try {
     run_trace(topology::Mesh({shape, {}, {}}), hardware, trace);
   } catch (const PlanError& error) {
@@ -25,7 +26,8 @@ std::string plan_error(const topology::Shape& shape, const models::HardwareModel
 }
 
 void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
 }
 
 TEST(Stall, ReceiveThatNobodySends) {
@@ -33,8 +35,8 @@ TEST(Stall, ReceiveThatNobodySends) {
   trace.step(0, [](StepBuilder& b) { b.vector(vector_work(30), {}); });
   trace.step(1, [](StepBuilder& b) { b.receive(Axis::tp, 0, 0xabc, 777, {}); });
   expect_words(plan_error({1, 2}, machine(), trace.take()),
-               {"stalled in cycle 30", "1 of 2 tiles", "tile_1_0: step 0 (hand)", "waits for 777 B from tile_0_0", "abc)",
-                "since cycle 0", "nobody sends it"});
+               {"stalled in cycle 30", "1 of 2 tiles", "tile_1_0: step 0 (hand)",
+                "waits for 777 B from tile_0_0", "abc)", "since cycle 0", "nobody sends it"});
 }
 
 TEST(Stall, MessageThatNobodyAskedFor) {
@@ -42,7 +44,8 @@ TEST(Stall, MessageThatNobodyAskedFor) {
   trace.step(0, [](StepBuilder& b) { b.send(Axis::tp, 1, 5, 100, {}); });
   trace.step(1, [](StepBuilder& b) { b.receive(Axis::tp, 0, 6, 100, {}); });
   expect_words(plan_error({1, 3}, machine(), trace.take()),
-               {"tile_1_0", "waits for 100 B from tile_0_0", "6)", "holds 100 B from tile_0_0", "5) that it has not asked for"});
+               {"tile_1_0", "waits for 100 B from tile_0_0", "6)", "holds 100 B from tile_0_0",
+                "5) that it has not asked for"});
 }
 
 TEST(Stall, CyclicWaitOfThreeTiles) {
@@ -52,28 +55,32 @@ TEST(Stall, CyclicWaitOfThreeTiles) {
       b.send(Axis::tp, to, 1, 64, {b.receive(Axis::tp, from, 1, 64, {})});
     });
   }
-  expect_words(plan_error({2, 2}, machine(), trace.take()),
-               {"3 of 3 tiles", "cyclic wait: tile_0_0 waits for tile_1_0 waits for tile_0_1 waits for tile_0_0"});
+  expect_words(
+      plan_error({2, 2}, machine(), trace.take()),
+      {"3 of 3 tiles", "cyclic wait: tile_0_0 waits for tile_1_0 waits for tile_0_1 waits for tile_0_0"});
 }
 
 TEST(Stall, DifferentSizesAtBothEnds) {
   HandTrace trace(2);
   trace.step(0, [](StepBuilder& b) { b.send(Axis::tp, 1, 3, 100, {}); });
   trace.step(1, [](StepBuilder& b) { b.receive(Axis::tp, 0, 3, 99, {}); });
-  expect_words(plan_error({1, 2}, machine(), trace.take()), {"tile_1_0", "a receive of 99 B from tile 0", "100 B", "key 0x"});
+  expect_words(plan_error({1, 2}, machine(), trace.take()),
+               {"tile_1_0", "a receive of 99 B from tile 0", "100 B", "key 0x"});
 }
 
 TEST(Stall, DifferentSizesWhenTheMessageIsEarly) {
   HandTrace trace(2);
   trace.step(0, [](StepBuilder& b) { b.send(Axis::tp, 1, 3, 100, {}); });
   trace.step(1, [](StepBuilder& b) { b.receive(Axis::tp, 0, 3, 99, {b.vector(vector_work(500), {})}); });
-  expect_words(plan_error({1, 2}, machine(), trace.take()), {"tile_1_0", "a receive of 99 B from tile 0", "100 B"});
+  expect_words(plan_error({1, 2}, machine(), trace.take()),
+               {"tile_1_0", "a receive of 99 B from tile 0", "100 B"});
 }
 
 TEST(Stall, SendToATileThatRunsNothing) {
   HandTrace trace(3);
   trace.step(0, [](StepBuilder& b) { b.send(Axis::tp, 2, 3, 100, {}); });
-  expect_words(plan_error({1, 3}, machine(), trace.take()), {"tile_0_0", "a message of 100 B", "tile 2, which runs nothing"});
+  expect_words(plan_error({1, 3}, machine(), trace.take()),
+               {"tile_0_0", "a message of 100 B", "tile 2, which runs nothing"});
 }
 
 TEST(Stall, ProgramOnADeadTile) {
@@ -90,10 +97,12 @@ TEST(Stall, BufferThatHoldsNoPacket) {
   HandTrace trace(2);
   trace.step(0, [](StepBuilder& b) { b.send(Axis::tp, 1, 3, 100, {}); });
   trace.step(1, [](StepBuilder& b) { b.receive(Axis::tp, 0, 3, 100, {}); });
-  expect_words(plan_error({1, 2}, hardware, trace.take()), {"2 of 2 tiles", "tile_0_0", "waits for 100 B from tile_0_0"});
+  expect_words(plan_error({1, 2}, hardware, trace.take()),
+               {"2 of 2 tiles", "tile_0_0", "waits for 100 B from tile_0_0"});
 }
 
-/// Clockwise round a 2x2 mesh, whatever the destination: packets of four tiles can wait for each other's buffers.
+/// Clockwise round a 2x2 mesh, whatever the destination: packets of four tiles can wait for each other's
+/// buffers.
 class Clockwise : public topology::Routing {
  public:
   explicit Clockwise(const topology::Mesh& mesh) : mesh_(mesh) {}
@@ -116,15 +125,17 @@ TEST(Stall, PacketsThatHoldEachOthersBuffersAreNamed) {
   hardware.vc_buffer_bytes = hardware.packet_bytes;
   const topology::Mesh mesh({{2, 2}, {}, {}});
   // Everybody sends a long message to the opposite corner.
-  const workloads::Trace trace = workloads::flow_trace({{0, 3, 640, 0}, {1, 2, 640, 0}, {3, 0, 640, 0}, {2, 1, 640, 0}});
+  const workloads::Trace trace =
+      workloads::flow_trace({{0, 3, 640, 0}, {1, 2, 640, 0}, {3, 0, 640, 0}, {2, 1, 640, 0}});
   const Clockwise routing(mesh);
   sim::Simulation simulation(mesh, routing, hardware, trace);
   try {
     simulation.run();
     FAIL() << "the run ended";
   } catch (const PlanError& error) {
-    expect_words(error.what(), {"4 of 4 tiles", "holds a packet of 64 B from tile 0 to tile 3",
-                                "holds a packet of 64 B from tile 3 to tile 0", "tile_1_0.router: input port"});
+    expect_words(error.what(),
+                 {"4 of 4 tiles", "holds a packet of 64 B from tile 0 to tile 3",
+                  "holds a packet of 64 B from tile 3 to tile 0", "tile_1_0.router: input port"});
   }
 }
 

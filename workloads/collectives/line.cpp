@@ -37,12 +37,14 @@ class Stream {
 /// The ranges of the members from here upstream, nearest first, each passed on as it arrives.
 void gather_stream(Piece& piece, const Stream& stream, const GatherStart& start, Completion& result) {
   std::optional<SendQueue> sends;
+  std::optional<ReceiveQueue> receives;
   if (stream.has_downstream()) sends.emplace(piece, Phase::gather, stream.downstream());
+  if (stream.has_upstream()) receives.emplace(piece, Phase::gather, stream.upstream(), start.post);
   for (auto owned = stream.ranges().rbegin(); owned != stream.ranges().rend(); ++owned) {
     if (owned->owner > stream.index()) continue;
     std::vector<OpId> ready = start.own;
     if (owned->owner < stream.index()) {
-      const auto received = piece.receive(Phase::gather, stream.upstream(), owned->range, start.post);
+      const auto received = receives->receive(owned->range);
       if (received) result.push_back(*received);
       ready = either(received, start.own);
     }

@@ -92,6 +92,14 @@ void SendQueue::send(const ShardRange& range, std::vector<OpId> after) {
   if (sent) last_ = sent;
 }
 
+std::optional<OpId> ReceiveQueue::receive(const ShardRange& range) {
+  const std::size_t count = received_.size();
+  const auto received =
+      piece_.receive(phase_, from_, range, count < 2 ? after_ : std::vector<OpId>{received_[count - 2]});
+  if (received) received_.push_back(*received);
+  return received;
+}
+
 std::optional<OpId> ReduceQueue::add(const ShardRange& range) {
   if (piece_.bytes(range) == 0) return std::nullopt;
   const std::size_t count = frees_.size();

@@ -75,6 +75,23 @@ class SendQueue {
   std::optional<OpId> last_;
 };
 
+/// Complete values from one neighbour, which sends them one after the other: two receives are posted ahead, enough that no
+/// message finds none.
+class ReceiveQueue {
+ public:
+  ReceiveQueue(Piece& piece, Phase phase, int from, std::vector<OpId> after)
+      : piece_(piece), phase_(phase), from_(from), after_(std::move(after)) {}
+  /// Nothing for zero bytes.
+  std::optional<OpId> receive(const ShardRange& range);
+
+ private:
+  Piece& piece_;
+  Phase phase_;
+  int from_;
+  std::vector<OpId> after_;
+  std::vector<OpId> received_;
+};
+
 /// Partial sums from one neighbour: each lands in a buffer and is added to the member's own values. At most
 /// two buffers are held: one that is being added and one that is being filled.
 class ReduceQueue {

@@ -32,12 +32,12 @@ class Ring final : public Algorithm {
   Completion all_gather(Piece& piece, const GatherStart& start) const override {
     const RingView ring(piece.group());
     SendQueue sends(piece, Phase::gather, ring.next());
+    ReceiveQueue receives(piece, Phase::gather, ring.previous(), start.post);
     Completion result = start.own;
     std::vector<OpId> ready = start.own;
     for (int step = 0; step + 1 < piece.group().size; ++step) {
       sends.send(ring.shard_behind(step), ready);
-      const auto received =
-          piece.receive(Phase::gather, ring.previous(), ring.shard_behind(step + 1), start.post);
+      const auto received = receives.receive(ring.shard_behind(step + 1));
       ready = either(received, start.own);
       if (received) result.push_back(*received);
     }
