@@ -1,7 +1,9 @@
 #pragma once
 
-#include <array>
+#include <limits>
+#include <utility>
 
+#include "base/error.h"
 #include "base/units.h"
 #include "sim/pool.h"
 
@@ -9,9 +11,9 @@ namespace wafersim::sim {
 
 /// A credit on its way upstream.
 struct Credit {
-  std::uint32_t next = kNil;
   Cycle at = 0;
-  Bytes bytes = 0;
+  std::uint32_t next = kNil;
+  std::uint32_t bytes = 0;
 };
 using CreditPool = Pool<Credit>;
 
@@ -20,25 +22,29 @@ using CreditPool = Pool<Credit>;
 /// arrive is held in place, those behind it in the pool: rarely more than one is under way.
 class CreditCounter {
  public:
-  void set_capacity(Bytes bytes) { available_ = bytes; }
+  /// Below 4 GiB.
+  void set_capacity(Bytes bytes) {
+    if (bytes > std::numeric_limits<std::uint32_t>::max()) throw PlanError("router.vc_buffer must be below 4 GiB");
+    available_ = static_cast<std::uint32_t>(bytes);
+  }
 
   bool has_room(Bytes bytes, Cycle now, CreditPool& pool) {
     if (next_at_ <= now) absorb(now, pool);
     return available_ >= bytes;
   }
-  void take(Bytes bytes) { available_ -= bytes; }
+  void take(Bytes bytes) { available_ -= static_cast<std::uint32_t>(bytes); }
 
   /// A credit that arrives at `at`, not before any credit given earlier.
   void give(Bytes bytes, Cycle at, Cycle now, CreditPool& pool) {
     if (next_at_ <= now) absorb(now, pool);
     if (next_at_ == kNever) {
       next_at_ = at;
-      next_bytes_ = bytes;
+      next_bytes_ = static_cast<std::uint32_t>(bytes);
       return;
     }
     const std::uint32_t fresh = pool.take();
     pool[fresh].at = at;
-    pool[fresh].bytes = bytes;
+    pool[fresh].bytes = static_cast<std::uint32_t>(bytes);
     if (head_ == kNil) {
       head_ = fresh;
     } else {
@@ -50,8 +56,10 @@ class CreditCounter {
   /// When the next credit known of arrives; kNever when none is on its way.
   Cycle next_arrival() const { return next_at_; }
 
-  /// Set when somebody waits for a credit of which no arrival is known yet.
-  bool waiting = false;
+  /// Somebody waits for a credit of which no arrival is known yet.
+  void wait() { waiting_ = true; }
+  /// Whether somebody did; nobody does afterwards.
+  bool stop_waiting() { return std::exchange(waiting_, false); }
 
  private:
   void absorb(Cycle now, CreditPool& pool) {
@@ -69,11 +77,12 @@ class CreditCounter {
     }
   }
 
-  Bytes available_ = 0;
   Cycle next_at_ = kNever;
-  Bytes next_bytes_ = 0;
+  std::uint32_t available_ = 0;
+  std::uint32_t next_bytes_ = 0;
   std::uint32_t head_ = kNil;
   std::uint32_t tail_ = kNil;
+  bool waiting_ = false;
 };
 
 }  // namespace wafersim::sim

@@ -34,6 +34,12 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
   network.calendar.add(*this, Rank::nic);
 }
 
+void Nic::end_of_elaboration() {
+  router_ = router.operator->();
+  core_ = core.operator->();
+  sram_ = sram.operator->();
+}
+
 void Nic::post_send(const SendRequest& request) {
   require_invariant(request.bytes > 0, "a message without bytes was sent");
   Nic* const receiver = directory_[request.destination];
@@ -59,10 +65,9 @@ void Nic::post_send(const SendRequest& request) {
   receiver->flight_.begin(now);
   ++messages_sent_;
   bytes_sent_ += request.bytes;
-  const Cycle overhead = network_.hardware.message_overhead;
   if (network_.hardware.fidelity == models::Fidelity::ideal) {
     deliver_ideal(index);
-  } else if (overhead == 0) {
+  } else if (network_.hardware.message_overhead == 0) {
     make_ready(index);
   } else {
     prepare(index);
@@ -91,7 +96,7 @@ void Nic::deliver_ideal(std::uint32_t index) {
   const Cycle now = network_.calendar.now();
   message.injected = now;
   network_.calendar.post(*directory_[message.destination], now, kReceived, index);
-  core->send_done(message.send_token);
+  core_->send_done(message.send_token);
 }
 
 unsigned Nic::lane_for(TileId destination) const {
@@ -152,7 +157,7 @@ void Nic::inject(unsigned lane_index, std::size_t position) {
   const ExactTime tail = lane.clock.occupy(now, packet.bytes, {}, network_.injection_rate);
   lane.last_injection = now;
   credits_[lane_index * vcs_ + packet.vc].take(packet.bytes);
-  sram->nic_access(packet.bytes);
+  if (network_.hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
   ++packets_injected_;
   if (message.injected == kNever) message.injected = now;
   message.bytes_to_inject -= packet.bytes;
@@ -164,7 +169,7 @@ void Nic::inject(unsigned lane_index, std::size_t position) {
   } else {
     network_.calendar.post(*this, tail.ceil(), kSendDone, message_index);
   }
-  router->receive(index, now + hardware.injection_cycles, tail.after(hardware.injection_cycles));
+  router_->receive(index, now + hardware.injection_cycles, tail.after(hardware.injection_cycles));
 }
 
 void Nic::wait_for_credit(unsigned lane_index) {
@@ -172,7 +177,7 @@ void Nic::wait_for_credit(unsigned lane_index) {
   for (const std::uint32_t message : lanes_[lane_index].messages) {
     CreditCounter& counter = credits_[lane_index * vcs_ + network_.messages[message].vc];
     const Cycle next = counter.next_arrival();
-    if (next == kNever) counter.waiting = true;
+    if (next == kNever) counter.wait();
     earliest = std::min(earliest, next);
   }
   if (earliest != kNever) wake(lane_index, earliest);
@@ -188,17 +193,14 @@ void Nic::wake(unsigned lane_index, Cycle at) {
 void Nic::credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) {
   CreditCounter& counter = credits_[output * vcs_ + vc];
   counter.give(bytes, at, network_.calendar.now(), network_.credits);
-  if (counter.waiting) {
-    counter.waiting = false;
-    wake(output, at);
-  }
+  if (counter.stop_waiting()) wake(output, at);
 }
 
 void Nic::eject(std::uint32_t index, const ExactTime& tail_at) {
   const Packet& packet = network_.packets[index];
   const std::uint32_t message_index = packet.message;
   Message& message = network_.messages[message_index];
-  sram->nic_access(packet.bytes);
+  if (network_.hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
   message.bytes_to_eject -= packet.bytes;
   message.queued += packet.queued;
   message.last_tail = std::max(message.last_tail, tail_at.ceil() + network_.hardware.ejection_cycles);
@@ -208,13 +210,23 @@ void Nic::eject(std::uint32_t index, const ExactTime& tail_at) {
   }
 }
 
+void Nic::prefetch(unsigned kind, std::uint32_t payload) const {
+  if (kind == kInject) {
+    __builtin_prefetch(&lanes_[payload]);
+    return;
+  }
+  const char* const message = reinterpret_cast<const char*>(&network_.messages[payload]);
+  __builtin_prefetch(message);
+  __builtin_prefetch(message + 64);
+}
+
 void Nic::update(unsigned kind, std::uint32_t payload) {
   switch (kind) {
     case kReady:
       first_prepared();
       break;
     case kSendDone:
-      core->send_done(network_.messages[payload].send_token);
+      core_->send_done(network_.messages[payload].send_token);
       break;
     case kReceived:
       receive(payload);
@@ -243,16 +255,16 @@ void Nic::receive(std::uint32_t index) {
   if (const auto waiting = mailbox_.take_receive(message.source, message.key)) {
     const Arrival arrival = arrival_of(message);
     hand_over(index, waiting->bytes);
-    core->received(waiting->token, arrival);
+    core_->received(waiting->token, arrival);
   } else {
-    sram->allocate(workloads::MemoryClass::communication_buffers, message.bytes);
+    sram_->allocate(workloads::MemoryClass::communication_buffers, message.bytes);
     mailbox_.add_message(message.source, message.key, index);
   }
 }
 
 bool Nic::post_receive(const ReceiveRequest& request) {
   if (const auto index = mailbox_.take_message(request.source, request.key)) {
-    sram->free(workloads::MemoryClass::communication_buffers, network_.messages[*index].bytes);
+    sram_->free(workloads::MemoryClass::communication_buffers, network_.messages[*index].bytes);
     hand_over(*index, request.bytes);
     return true;
   }

@@ -57,6 +57,10 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   TileId tile_;
   unsigned vcs_;
   std::uint32_t pending_lanes_ = 0;
+  // What the ports are bound to: one load less than a call through a port.
+  PacketSink* router_ = nullptr;
+  CoreIf* core_ = nullptr;
+  SramIf* sram_ = nullptr;
   std::vector<Lane> lanes_;
   std::vector<CreditCounter> credits_;  ///< lane-major, VC-minor
   Mailbox mailbox_;
@@ -90,6 +94,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) override;
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
+  void prefetch(unsigned kind, std::uint32_t payload) const override;
 
   void set_message_sink(const MessageSink* sink) { message_sink_ = sink; }
   /// Fills the message and byte counts.
@@ -98,6 +103,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   std::uint64_t packets_injected() const { return packets_injected_; }
 
  private:
+  void end_of_elaboration() override;
   unsigned lane_for(TileId destination) const;
   void prepare(std::uint32_t message);
   void first_prepared();

@@ -44,8 +44,8 @@ struct Message {
 };
 
 /// A packet in flight. It moves through virtual cut-through routers whole: `tail` says when its last byte can go
-/// on.
-struct Packet {
+/// on. One cache line.
+struct alignas(64) Packet {
   std::uint32_t next = kNil;         ///< the packet behind it in its VC
   std::uint32_t message = kNil;
   TileId destination = kNoTile;

@@ -72,6 +72,8 @@ class PortClock {
  public:
   /// A grant needs free_at() <= now.
   Cycle free_at() const { return free_.floor(); }
+  /// The cycle in which the last tail has left.
+  Cycle held_until() const { return free_.ceil(); }
 
   /// Occupies the port from `now` (or from the part of `now` at which it becomes free) for `bytes`, but at least until
   /// `not_before`. Returns when the tail leaves.

@@ -50,10 +50,7 @@ void RouterEngine::credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) {
   counter.give(bytes, at, network_.calendar.now(), network_.credits);
   --out.uncredited;
   out.credits_full_at = std::max(out.credits_full_at, at);
-  if (counter.waiting) {
-    counter.waiting = false;
-    wake(output, at);
-  }
+  if (counter.stop_waiting()) wake(output, at);
 }
 
 void RouterEngine::prefetch(unsigned kind, std::uint32_t payload) const {
@@ -158,14 +155,12 @@ bool RouterEngine::can_grant(unsigned output, unsigned bit) {
   return credits_[output * vcs_ + packet.vc].has_room(packet.bytes, network_.calendar.now(), network_.credits);
 }
 
+/// Called at most once a cycle for an output, so that it grants at most one bidder a cycle.
 void RouterEngine::arbitrate(unsigned output) {
   Output& out = outputs_[output];
   if (out.bidders == 0) return;
   const Cycle now = network_.calendar.now();
-  if (out.clock.free_at() > now || out.last_grant == now) {
-    wake(output, std::max(out.clock.free_at(), now + 1));
-    return;
-  }
+  if (out.clock.free_at() > now) return wake(output, out.clock.free_at());
   const std::uint64_t from_first = ~std::uint64_t{0} << out.first_bit;
   for (const std::uint64_t part : {out.bidders & from_first, out.bidders & ~from_first}) {
     for (std::uint64_t left = part; left != 0; left &= left - 1) {
@@ -188,11 +183,9 @@ void RouterEngine::grant(unsigned output, unsigned bit) {
   Packet& packet = network_.packets[index];
 
   const bool mesh = output < kMeshPorts;
+  const Cycle held_from = std::max(now, out.clock.held_until());
   const ExactTime tail =
       out.clock.occupy(now, packet.bytes, packet.tail, mesh ? network_.link_rate : network_.ejection_rate);
-  const Cycle held_from = std::max(now, out.tail_at);
-  out.tail_at = tail.ceil();
-  out.last_grant = now;
   out.bidders &= ~(std::uint64_t{1} << bit);
   out.first_bit = static_cast<std::uint8_t>((bit + 1) % ((kMeshPorts + 1) * vcs_));
 
@@ -212,7 +205,7 @@ void RouterEngine::grant(unsigned output, unsigned bit) {
     return;
   }
   PortStatistics& statistics = statistics_[output];
-  statistics.busy += out.tail_at - std::min(out.tail_at, held_from);
+  statistics.busy += tail.ceil() - std::min(tail.ceil(), held_from);
   statistics.bytes_by_axis[static_cast<std::size_t>(packet.axis)] += packet.bytes;
   statistics.packets += 1;
   statistics.queued += queued;
@@ -246,7 +239,7 @@ void RouterEngine::wait_for_credit(unsigned output) {
     const unsigned input_vc = input_vc_of_bit(output, static_cast<unsigned>(std::countr_zero(left)));
     CreditCounter& counter = credits_[output * vcs_ + network_.packets[inputs_[input_vc].head].vc];
     const Cycle next = counter.next_arrival();
-    if (next == kNever) counter.waiting = true;
+    if (next == kNever) counter.wait();
     earliest = std::min(earliest, next);
   }
   if (earliest != kNever) wake(output, earliest);

@@ -46,12 +46,10 @@ class alignas(64) RouterEngine final : public Client {
     std::uint32_t tail = kNil;
     Cycle free_at = 0;  ///< the packet ahead has left
   };
-  /// One cache line.
-  struct alignas(64) Output {
+  /// Small: the state of a wafer's routers decides how much of it the caches hold.
+  struct Output {
     PortClock clock;
     std::uint64_t bidders = 0;  ///< input VCs whose head wants this output, see bid_bit
-    Cycle last_grant = kNever;
-    Cycle tail_at = 0;          ///< the last granted tail leaves
     Cycle wake_at = kNever;     ///< an arbitration is posted for this cycle
     Cycle credits_full_at = 0;  ///< the last credit known of is back
     std::uint32_t uncredited = 0;  ///< packets downstream whose credit has no time yet

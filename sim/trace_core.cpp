@@ -26,6 +26,11 @@ TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, const Com
   calendar.evaluate_at_start(*this);
 }
 
+void TraceCore::end_of_elaboration() {
+  nic_ = nic.operator->();
+  sram_ = sram.operator->();
+}
+
 void TraceCore::send_done(std::uint64_t token) {
   completed_.push_back(OpRef::of(token));
   calendar_.request_evaluation(*this);
@@ -51,7 +56,7 @@ void TraceCore::update(unsigned /*kind*/, std::uint32_t payload) { check_engine(
 void TraceCore::check_engine(std::size_t engine) {
   Running& running = running_[engine];
   const Cycle now = calendar_.now();
-  const Cycle nic_busy = running.sram_cycles == 0 ? 0 : sram->nic_busy_before_now() - running.nic_busy_at_start;
+  const Cycle nic_busy = running.sram_cycles == 0 ? 0 : sram_->nic_busy_before_now() - running.nic_busy_at_start;
   const Cycle had = now - running.start - nic_busy;
   if (had < running.sram_cycles) {
     calendar_.post(*this, now + running.sram_cycles - had, 0, static_cast<std::uint32_t>(engine));
@@ -66,6 +71,15 @@ void TraceCore::finish_part(std::size_t engine) {
   if (running.sram_pending || running.dram_pending) return;
   completed_.push_back(running.op);
   calendar_.request_evaluation(*this);
+}
+
+void TraceCore::prefetch_evaluation() const {
+  __builtin_prefetch(&account_);
+  for (const OpRef ref : completed_) {
+    const OpenStep& open = slots_[ref.slot];
+    __builtin_prefetch(&open);
+    __builtin_prefetch(&open.waiting[ref.op]);
+  }
 }
 
 void TraceCore::evaluate() {
@@ -104,6 +118,8 @@ bool TraceCore::may_open(const workloads::Step& step) const {
 }
 
 void TraceCore::open_steps() {
+  if (!results_changed_) return;
+  results_changed_ = false;
   while (next_step_ < program_.steps.size() && may_open(program_.steps[next_step_])) open_step();
 }
 
@@ -151,21 +167,21 @@ void TraceCore::became_ready(OpRef ref) {
       reductions_.push({open.step, ref});
       break;
     case OpKind::send:
-      nic->post_send({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes, op.axis,
+      nic_->post_send({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes, op.axis,
                       op.operand.tensor, ref.token(), account_.last_wait(), binding_.stage});
       break;
     case OpKind::receive:
-      if (nic->post_receive({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes,
+      if (nic_->post_receive({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes,
                              ref.token()})) {
         instant_.push_back(ref);
       }
       break;
     case OpKind::allocate:
-      sram->allocate(op.memory_class, op.bytes);
+      sram_->allocate(op.memory_class, op.bytes);
       instant_.push_back(ref);
       break;
     case OpKind::free:
-      sram->free(op.memory_class, op.bytes);
+      sram_->free(op.memory_class, op.bytes);
       instant_.push_back(ref);
       break;
   }
@@ -176,7 +192,10 @@ void TraceCore::complete(OpRef ref) {
   const CompiledTemplate& code = *open.code;
   ++operations_;
   ++operations_done_;
-  if (!code.source->ops[ref.op].detached && --open.results_left == 0) result_there_[open.step] = true;
+  if (!code.source->ops[ref.op].detached && --open.results_left == 0) {
+    result_there_[open.step] = true;
+    results_changed_ = true;
+  }
   for (std::uint32_t i = code.first_successor[ref.op]; i < code.first_successor[ref.op + 1]; ++i) {
     const std::uint32_t next = code.successors[i];
     if (--open.waiting[next] == 0) became_ready({ref.slot, next});
@@ -239,7 +258,7 @@ void TraceCore::start(Engine engine, OpRef ref) {
   const Cycle now = calendar_.now();
   const auto e = static_cast<std::size_t>(engine);
   Running& running = running_[e];
-  running = {true, true, work.dram_bytes != 0, ref, now, sram_cycles, sram_cycles == 0 ? 0 : sram->nic_busy_before_now()};
+  running = {true, true, work.dram_bytes != 0, ref, now, sram_cycles, sram_cycles == 0 ? 0 : sram_->nic_busy_before_now()};
   account_.engine_started(engine, now, now + compute);
   calendar_.post(*this, now + std::max(compute, sram_cycles), 0, static_cast<std::uint32_t>(e));
   if (work.dram_bytes != 0) dram->access(binding_.tile, static_cast<std::uint32_t>(e), work.dram_bytes);

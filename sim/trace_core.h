@@ -23,6 +23,7 @@ class TraceCore final : public Core, public Client {
   void dram_done(std::uint32_t engine) override;
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
+  void prefetch_evaluation() const override;
 
   bool finished() const override { return next_step_ == program_.steps.size() && order_.empty(); }
   std::string describe() const override;
@@ -68,6 +69,7 @@ class TraceCore final : public Core, public Client {
 
   const workloads::Op& operation(OpRef ref) const { return slots_[ref.slot].code->source->ops[ref.op]; }
   const workloads::Step& step_of(const OpenStep& open) const { return program_.steps[open.step]; }
+  void end_of_elaboration() override;
   void check_engine(std::size_t engine);
   void finish_part(std::size_t engine);
   void open_steps();
@@ -90,6 +92,9 @@ class TraceCore final : public Core, public Client {
   StepRecorder& recorder_;
   std::uint64_t& operations_done_;  ///< of all cores, for progress
 
+  NicIf* nic_ = nullptr;    ///< what the ports are bound to
+  SramIf* sram_ = nullptr;
+  bool results_changed_ = true;  ///< since steps were last opened
   std::uint32_t next_step_ = 0;
   std::vector<bool> result_there_;       ///< by step of the program
   std::vector<OpenStep> slots_;

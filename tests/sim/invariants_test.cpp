@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <stdexcept>
 
 #include "base/random.h"
 #include "tests/sim/dump.h"
@@ -173,6 +174,42 @@ TEST_P(Invariants, EveryByteOfTheTraceIsCarriedOverItsRoute) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, Invariants, testing::Range<std::size_t>(0, scenarios().size()));
 
+Bytes bytes_sent(const Scenario& entry, workloads::Axis axis) {
+  return isolated_number([&] {
+    const sim::Measurements measured = simulate(entry);
+    Bytes tiles = 0, links = 0;
+    for (const sim::TileMeasurement& tile : measured.tiles) tiles += tile.bytes_sent;
+    for (const sim::LinkMeasurement& link : measured.links) {
+      links += link.bytes_by_axis[static_cast<std::size_t>(axis)];
+    }
+    if (tiles != links) throw std::runtime_error("bytes of another axis, or over more than one hop");
+    return tiles;
+  });
+}
+
+/// n members send 2 (n - 1) D in a ring all-reduce of D bytes, a stage boundary carries the residual stream
+/// forth and back.
+TEST(ClosedForms, BytesOfEachAxis) {
+  Scenario data = scenario("data parallel", 4, 1, 1);
+  const auto parameters = models::count_parameters(data.fixture.model).total(data.fixture.model.layers);
+  EXPECT_EQ(bytes_sent(data, workloads::Axis::dp), 2 * 3 * 2 * parameters);
+
+  Scenario tensor = scenario("tensor parallel", 1, 4, 1);
+  tensor.fixture.layers_alone();
+  tensor.fixture.training.clip_grad = false;
+  const Bytes stream = tensor.fixture.stream_bytes();
+  const Bytes passes = 8 * static_cast<Bytes>(tensor.fixture.model.layers);
+  EXPECT_EQ(bytes_sent(tensor, workloads::Axis::tp), passes * 4 * 2 * 3 * stream);
+  // Sequence parallelism: two all-gathers and two reduce-scatters each way, and two gathers of saved inputs.
+  tensor.fixture.plan.sp = workloads::SequenceParallel::megatron;
+  EXPECT_EQ(bytes_sent(tensor, workloads::Axis::tp), passes * (8 + 2) * 3 * stream);
+
+  Scenario pipeline = scenario("pipeline", 1, 1, 4);
+  pipeline.fixture.layers_alone();
+  pipeline.fixture.training.clip_grad = false;
+  EXPECT_EQ(bytes_sent(pipeline, workloads::Axis::pp), 3 * 2 * 8 * stream);
+}
+
 /// Random flows with many ties, through routers that share links, buffers and arbiters.
 TEST(NetworkInvariants, RandomTrafficDoesNotDependOnTheOrderOfVisits) {
   for (const std::uint64_t seed : {11U, 12U, 13U, 14U}) {
@@ -187,6 +224,7 @@ TEST(NetworkInvariants, RandomTrafficDoesNotDependOnTheOrderOfVisits) {
     models::HardwareModel hardware = plain_hardware(64, Rational(16), seed % 2, 1 + seed % 3);
     if (seed == 13) hardware.nic_ports = models::NicPorts::single;
     if (seed == 14) hardware.vc_buffer_bytes = 64;
+    if (seed == 12) hardware.message_overhead = 5;
     const auto run = [&](bool shuffle) {
       return isolated_text([&] {
         const FlowResult result = run_flows(mesh, hardware, flows, "xy", shuffle);
