@@ -179,10 +179,12 @@ void Calendar::drain_updates(std::size_t slot) {
         // A copy: an update may grow the chunk storage.
         const std::array<Event, kChunkEvents> events = chunks_[at].events;
         for (std::uint32_t i = 0; i < std::min(count, kFarAhead); ++i) prefetch_client(events[i].client_and_kind & kIdMask);
-        for (std::uint32_t i = 0; i < std::min(count, kNearAhead); ++i) prefetch_update(events[i]);
+        for (std::uint32_t i = 0; i < std::min(count, kMidAhead); ++i) prefetch_update(events[i]);
+        for (std::uint32_t i = 0; i < std::min(count, kNearAhead); ++i) prefetch_more(events[i]);
         for (std::uint32_t i = 0; i < count; ++i) {
           if (i + kFarAhead < count) prefetch_client(events[i + kFarAhead].client_and_kind & kIdMask);
-          if (i + kNearAhead < count) prefetch_update(events[i + kNearAhead]);
+          if (i + kMidAhead < count) prefetch_update(events[i + kMidAhead]);
+          if (i + kNearAhead < count) prefetch_more(events[i + kNearAhead]);
           deliver(events[i]);
         }
         events_ += count;

@@ -32,8 +32,10 @@ class Client {
   virtual void update(unsigned kind, std::uint32_t payload) = 0;
   /// Phase 2.
   virtual void evaluate() = 0;
-  /// A hint that update(kind, payload) comes soon: touch what it will need, change nothing.
+  /// Hints that update(kind, payload) comes soon: ask for the data that it will need, change nothing. The second comes
+  /// later and may read what the first has asked for.
   virtual void prefetch(unsigned /*kind*/, std::uint32_t /*payload*/) const {}
+  virtual void prefetch_more(unsigned /*kind*/, std::uint32_t /*payload*/) const {}
   /// A hint that evaluate() comes soon.
   virtual void prefetch_evaluation() const {}
 
@@ -127,8 +129,9 @@ class Calendar : public sc_core::sc_module {
   static constexpr std::uint32_t kIdMask = (1u << kIdBits) - 1;
   static constexpr unsigned kEvaluate = 15;
   // Events of a cycle belong to modules all over the wafer: their data is asked for ahead of time, first the module, then what
-  // its event will touch.
-  static constexpr std::uint32_t kFarAhead = 6;
+  // its event will touch, in two steps.
+  static constexpr std::uint32_t kFarAhead = 9;
+  static constexpr std::uint32_t kMidAhead = 6;
   static constexpr std::uint32_t kNearAhead = 3;
   static constexpr Cycle kWheel = 4096;
   static constexpr std::uint32_t kPollInterval = 1u << 12;
@@ -169,6 +172,9 @@ class Calendar : public sc_core::sc_module {
   }
   void prefetch_update(const Event& event) const {
     clients_[event.client_and_kind & kIdMask]->prefetch(event.client_and_kind >> kIdBits, event.payload);
+  }
+  void prefetch_more(const Event& event) const {
+    clients_[event.client_and_kind & kIdMask]->prefetch_more(event.client_and_kind >> kIdBits, event.payload);
   }
   void move_near();
   Cycle next_busy_cycle() const;

@@ -37,6 +37,10 @@ class AddressTable {
     return found;
   }
 
+  void prefetch(TileId source, std::uint64_t key) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[home(source, key)]);
+  }
+
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Slot& slot : slots_) {
@@ -106,6 +110,8 @@ class Mailbox {
 
   /// A message is there. Returns the receive that waits for it.
   std::optional<Waiting> take_receive(TileId source, std::uint64_t key) { return receives_.take(source, key); }
+  /// A hint that take_receive comes soon.
+  void prefetch_receive(TileId source, std::uint64_t key) const { receives_.prefetch(source, key); }
   void add_message(TileId source, std::uint64_t key, std::uint32_t message);
 
   /// Receives that wait, ordered by time of posting, source and key.

@@ -47,6 +47,7 @@ void Nic::post_send(const SendRequest& request) {
     throw PlanError(fmt::format("{}: a message of {} B is sent to tile {}, which runs nothing", this->name(), request.bytes,
                                 request.destination));
   }
+  __builtin_prefetch(&receiver->flight_);
   const Cycle now = network_.calendar.now();
   const std::uint32_t index = network_.messages.take();
   Message& message = network_.messages[index];
@@ -61,10 +62,10 @@ void Nic::post_send(const SendRequest& request) {
   message.sender_stage = request.sender_stage;
   message.axis = request.axis;
   message.vc = flow_vc(tile_, request.destination, request.axis, vcs_);
-  flight_.begin(now);
-  receiver->flight_.begin(now);
   ++messages_sent_;
   bytes_sent_ += request.bytes;
+  flight_.begin(now);
+  receiver->flight_.begin(now);
   if (network_.hardware.fidelity == models::Fidelity::ideal) {
     deliver_ideal(index);
   } else if (network_.hardware.message_overhead == 0) {
@@ -218,6 +219,22 @@ void Nic::prefetch(unsigned kind, std::uint32_t payload) const {
   const char* const message = reinterpret_cast<const char*>(&network_.messages[payload]);
   __builtin_prefetch(message);
   __builtin_prefetch(message + 64);
+}
+
+void Nic::prefetch_more(unsigned kind, std::uint32_t payload) const {
+  if (kind != kReceived) return;
+  const Message& message = network_.messages[payload];
+  mailbox_.prefetch_receive(message.source, message.key);
+  __builtin_prefetch(&directory_[message.source]->flight_);
+}
+
+void Nic::prefetch_evaluation() const {
+  __builtin_prefetch(router_);
+  for (std::uint32_t pending = pending_lanes_; pending != 0; pending &= pending - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(pending));
+    __builtin_prefetch(&lanes_[lane]);
+    __builtin_prefetch(&credits_[lane * vcs_]);
+  }
 }
 
 void Nic::update(unsigned kind, std::uint32_t payload) {

@@ -95,6 +95,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
   void prefetch(unsigned kind, std::uint32_t payload) const override;
+  void prefetch_more(unsigned kind, std::uint32_t payload) const override;
+  void prefetch_evaluation() const override;
 
   void set_message_sink(const MessageSink* sink) { message_sink_ = sink; }
   /// Fills the message and byte counts.

@@ -51,6 +51,7 @@ struct alignas(64) Packet {
   TileId destination = kNoTile;
   std::uint8_t vc = 0;
   std::uint8_t input = 0;            ///< input port at the router it is in or on its way to
+  std::uint8_t output = 0;           ///< output port that it takes there
   workloads::Axis axis = workloads::Axis::none;
   Bytes bytes = 0;
   Cycle queued = 0;                  ///< sum over the routers so far of (grant - first bid)

@@ -41,6 +41,7 @@ void RouterEngine::receive(std::uint32_t packet, Cycle head_at, const ExactTime&
   const Cycle pipeline = network_.hardware.router_cycles;
   Packet& arriving = network_.packets[packet];
   arriving.tail = tail_at.after(pipeline);
+  arriving.output = static_cast<std::uint8_t>(output_for(arriving));
   network_.calendar.post(*this, head_at + pipeline, kArrive + arriving.input, packet);
 }
 
@@ -62,6 +63,14 @@ void RouterEngine::prefetch(unsigned kind, std::uint32_t payload) const {
   } else {
     __builtin_prefetch(&outputs_[payload]);
   }
+}
+
+void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
+  if (kind < kArrive) return;
+  const Packet& packet = network_.packets[payload];
+  __builtin_prefetch(&outputs_[packet.output]);
+  if (packet.output < kMeshPorts) __builtin_prefetch(next_router_[packet.output]);
+  prefetch_upstream(packet.input, packet.vc);
 }
 
 void RouterEngine::prefetch_evaluation() const {
@@ -125,13 +134,12 @@ void RouterEngine::start_bidding(unsigned input_vc) {
   const Cycle now = network_.calendar.now();
   Packet& packet = network_.packets[in.head];
   packet.bid_at = now;
-  const unsigned output = output_for(packet);
+  const unsigned output = packet.output;
   Output& out = outputs_[output];
   // An arbiter with no bids and full credits is back in its first position.
   if (out.bidders == 0 && out.uncredited == 0 && out.credits_full_at < now) out.first_bit = 0;
   out.bidders |= std::uint64_t{1} << bid_bit(input_vc / vcs_, input_vc % vcs_);
   pending_outputs_ |= 1u << output;
-  prefetch_upstream(input_vc / vcs_, packet.vc);
   network_.calendar.request_evaluation(*this);
 }
 

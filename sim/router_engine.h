@@ -29,6 +29,7 @@ class alignas(64) RouterEngine final : public Client {
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
   void prefetch(unsigned kind, std::uint32_t payload) const override;
+  void prefetch_more(unsigned kind, std::uint32_t payload) const override;
   void prefetch_evaluation() const override;
 
   const PortStatistics& statistics(topology::Direction direction) const {

@@ -75,10 +75,14 @@ void TraceCore::finish_part(std::size_t engine) {
 
 void TraceCore::prefetch_evaluation() const {
   __builtin_prefetch(&account_);
+  __builtin_prefetch(order_.data());
+  __builtin_prefetch(nic_);
   for (const OpRef ref : completed_) {
     const OpenStep& open = slots_[ref.slot];
     __builtin_prefetch(&open);
-    __builtin_prefetch(&open.waiting[ref.op]);
+    const std::uint32_t* const waiting = &open.waiting[ref.op];
+    __builtin_prefetch(waiting);
+    __builtin_prefetch(waiting + 16);
   }
 }
 
