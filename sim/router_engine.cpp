@@ -104,12 +104,12 @@ void RouterEngine::update(unsigned kind, std::uint32_t payload) {
     }
     in.head = in.tail = payload;
     if (in.free_at <= network_.calendar.now()) {
-      start_bidding(index);
+      start_bidding(payload);
     } else {
       network_.calendar.post(*this, in.free_at, kHeadFree, index);
     }
   } else if (kind == kHeadFree) {
-    start_bidding(payload);
+    start_bidding(inputs_[payload].head);
   } else {
     Output& out = outputs_[payload];
     if (out.wake_at != network_.calendar.now()) return;  // an earlier wake-up took its place
@@ -129,24 +129,24 @@ unsigned RouterEngine::output_for(const Packet& packet) const {
   return kMeshPorts + (packet.input < kMeshPorts ? packet.input : kSelfLane);
 }
 
-void RouterEngine::start_bidding(unsigned input_vc) {
-  InputVc& in = inputs_[input_vc];
+/// `index` is the packet at the head of its VC.
+void RouterEngine::start_bidding(std::uint32_t index) {
   const Cycle now = network_.calendar.now();
-  Packet& packet = network_.packets[in.head];
+  Packet& packet = network_.packets[index];
   packet.bid_at = now;
-  const unsigned output = packet.output;
-  Output& out = outputs_[output];
+  Output& out = outputs_[packet.output];
   // An arbiter with no bids and full credits is back in its first position.
   if (out.bidders == 0 && out.uncredited == 0 && out.credits_full_at < now) out.first_bit = 0;
-  out.bidders |= std::uint64_t{1} << bid_bit(input_vc / vcs_, input_vc % vcs_);
-  pending_outputs_ |= 1u << output;
+  out.bidders |= std::uint64_t{1} << bid_bit(packet.input, packet.vc);
+  pending_outputs_ |= 1u << packet.output;
   network_.calendar.request_evaluation(*this);
 }
 
 void RouterEngine::evaluate() {
+  const Cycle now = network_.calendar.now();
   std::uint32_t pending = pending_outputs_;
   pending_outputs_ = 0;
-  for (; pending != 0; pending &= pending - 1) arbitrate(static_cast<unsigned>(std::countr_zero(pending)));
+  for (; pending != 0; pending &= pending - 1) arbitrate(static_cast<unsigned>(std::countr_zero(pending)), now);
 }
 
 unsigned RouterEngine::input_vc_of_bit(unsigned output, unsigned bit) const {
@@ -157,24 +157,23 @@ unsigned RouterEngine::input_vc_of_bit(unsigned output, unsigned bit) const {
   return (kMeshPorts + lane) * vcs_ + vc;
 }
 
-bool RouterEngine::can_grant(unsigned output, unsigned bit) {
+bool RouterEngine::can_grant(unsigned output, unsigned bit, Cycle now) {
   if (output >= kMeshPorts) return true;  // the NIC always consumes
   const Packet& packet = network_.packets[inputs_[input_vc_of_bit(output, bit)].head];
-  return credits_[output * vcs_ + packet.vc].has_room(packet.bytes, network_.calendar.now(), network_.credits);
+  return credits_[output * vcs_ + packet.vc].has_room(packet.bytes, now, network_.credits);
 }
 
 /// Called at most once a cycle for an output, so that it grants at most one bidder a cycle.
-void RouterEngine::arbitrate(unsigned output) {
+void RouterEngine::arbitrate(unsigned output, Cycle now) {
   Output& out = outputs_[output];
   if (out.bidders == 0) return;
-  const Cycle now = network_.calendar.now();
   if (out.clock.free_at() > now) return wake(output, out.clock.free_at());
   const std::uint64_t from_first = ~std::uint64_t{0} << out.first_bit;
   for (const std::uint64_t part : {out.bidders & from_first, out.bidders & ~from_first}) {
     for (std::uint64_t left = part; left != 0; left &= left - 1) {
       const auto bit = static_cast<unsigned>(std::countr_zero(left));
-      if (!can_grant(output, bit)) continue;
-      grant(output, bit);
+      if (!can_grant(output, bit, now)) continue;
+      grant(output, bit, now);
       if (out.bidders != 0) wake(output, std::max(out.clock.free_at(), now + 1));
       return;
     }
@@ -182,8 +181,7 @@ void RouterEngine::arbitrate(unsigned output) {
   wait_for_credit(output);
 }
 
-void RouterEngine::grant(unsigned output, unsigned bit) {
-  const Cycle now = network_.calendar.now();
+void RouterEngine::grant(unsigned output, unsigned bit, Cycle now) {
   Output& out = outputs_[output];
   const unsigned input_vc = input_vc_of_bit(output, bit);
   InputVc& in = inputs_[input_vc];
@@ -195,7 +193,7 @@ void RouterEngine::grant(unsigned output, unsigned bit) {
   const ExactTime tail =
       out.clock.occupy(now, packet.bytes, packet.tail, mesh ? network_.link_rate : network_.ejection_rate);
   out.bidders &= ~(std::uint64_t{1} << bit);
-  out.first_bit = static_cast<std::uint8_t>((bit + 1) % ((kMeshPorts + 1) * vcs_));
+  out.first_bit = static_cast<std::uint8_t>(bit + 1 == (kMeshPorts + 1) * vcs_ ? 0 : bit + 1);
 
   // The packet behind bids in the cycle in which this one has left, also when that is in the middle of a cycle: the port
   // carries the remainder.
@@ -220,7 +218,7 @@ void RouterEngine::grant(unsigned output, unsigned bit) {
   credits_[output * vcs_ + packet.vc].take(packet.bytes);
   ++out.uncredited;
   packet.input = static_cast<std::uint8_t>((output + 2) % kMeshPorts);
-  forward(output, index, tail);
+  forward(output, index, now, tail);
 }
 
 void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at) {
@@ -231,9 +229,9 @@ void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle
   upstream_other_[input]->credit(output, vc, bytes, at);
 }
 
-void RouterEngine::forward(unsigned output, std::uint32_t packet, const ExactTime& tail) {
+void RouterEngine::forward(unsigned output, std::uint32_t packet, Cycle now, const ExactTime& tail) {
   const Cycle link = network_.hardware.link_cycles;
-  const Cycle head_at = network_.calendar.now() + link;
+  const Cycle head_at = now + link;
   if (next_router_[output] != nullptr) [[likely]] {
     next_router_[output]->receive(packet, head_at, tail.after(link));
   } else {

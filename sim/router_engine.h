@@ -63,13 +63,13 @@ class alignas(64) RouterEngine final : public Client {
   }
   unsigned input_vc_of_bit(unsigned output, unsigned bit) const;
   unsigned output_for(const Packet& packet) const;
-  void start_bidding(unsigned input_vc);
-  void arbitrate(unsigned output);
-  bool can_grant(unsigned output, unsigned bit);
-  void grant(unsigned output, unsigned bit);
+  void start_bidding(std::uint32_t index);
+  void arbitrate(unsigned output, Cycle now);
+  bool can_grant(unsigned output, unsigned bit, Cycle now);
+  void grant(unsigned output, unsigned bit, Cycle now);
   void return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at);
   void prefetch_upstream(unsigned input, unsigned vc) const;
-  void forward(unsigned output, std::uint32_t packet, const ExactTime& tail);
+  void forward(unsigned output, std::uint32_t packet, Cycle now, const ExactTime& tail);
   void wait_for_credit(unsigned output);
   void wake(unsigned output, Cycle at);
 

@@ -20,7 +20,10 @@ constexpr std::optional<Direction> step(Axis axis, Coord from, Coord to) {
 class DimensionOrderRouting final : public Routing {
  public:
   DimensionOrderRouting(const Mesh& mesh, std::string name, Axis first)
-      : mesh_(mesh), name_(std::move(name)), first_(first), second_(first == Axis::x ? Axis::y : Axis::x) {}
+      : mesh_(mesh), name_(std::move(name)), first_(first), second_(first == Axis::x ? Axis::y : Axis::x) {
+    coords_.reserve(mesh.tile_count());
+    for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.coord(tile));
+  }
 
   const std::string& name() const override { return name_; }
 
@@ -52,8 +55,8 @@ class DimensionOrderRouting final : public Routing {
 
  private:
   std::optional<Direction> wanted(TileId at, TileId destination) const {
-    const Coord from = mesh_.coord(at);
-    const Coord to = mesh_.coord(destination);
+    const Coord& from = coords_[at];
+    const Coord& to = coords_[destination];
     const std::optional<Direction> output = step(first_, from, to);
     return output ? output : step(second_, from, to);
   }
@@ -62,6 +65,7 @@ class DimensionOrderRouting final : public Routing {
   std::string name_;
   Axis first_;
   Axis second_;
+  std::vector<Coord> coords_;  ///< by tile: next() is on the simulator's hot path and a division is slow
 };
 
 }  // namespace
