@@ -157,7 +157,7 @@ void Calendar::deliver(const Event& event) {
   }
 }
 
-void Calendar::drain_updates(std::size_t slot) {
+[[gnu::flatten]] void Calendar::drain_updates(std::size_t slot) {
   Bucket& bucket = wheel_[slot];
   while (bucket.head != kNone) {
     const std::uint32_t first = bucket.head;
