@@ -3,7 +3,7 @@
 #include "apps/prepared_run.h"
 #include "models/transformer.h"
 #include "report/check_report.h"
-#include "workloads/trace.h"
+#include "workloads/verify.h"
 
 namespace wafersim::apps {
 namespace {
@@ -20,7 +20,7 @@ report::CheckFacts facts_of(const PreparedRun& run, bool verify) {
   facts.memory = run.plan.memory;
   if (facts.memory.peak_tile != kNoTile) facts.peak_tile = run.mesh.name(facts.memory.peak_tile);
   facts.verified = verify;
-  if (verify) facts.faults = workloads::check_trace(run.plan.trace, run.mesh);
+  if (verify) facts.faults = workloads::verify_trace(run.plan.trace, run.mesh);
   return facts;
 }
 

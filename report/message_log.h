@@ -1,12 +1,12 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "report/atomic_file.h"
 #include "sim/measurements.h"
 #include "topology/mesh.h"
+#include "workloads/trace.h"
 
 namespace wafersim::report {
 
@@ -16,7 +16,7 @@ class MessageLog {
  public:
   /// `mesh` and `tensors` (Trace::tensors) must outlive the log.
   MessageLog(const std::filesystem::path& path, const topology::Mesh& mesh,
-             const std::vector<std::string>& tensors);
+             const std::vector<workloads::Tensor>& tensors);
 
   void add(const sim::MessageRecord& message);
   void commit() { file_.commit(); }
@@ -24,7 +24,7 @@ class MessageLog {
  private:
   AtomicFile file_;
   const topology::Mesh& mesh_;
-  const std::vector<std::string>& tensors_;
+  const std::vector<workloads::Tensor>& tensors_;
 };
 
 }  // namespace wafersim::report

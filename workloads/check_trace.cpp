@@ -35,7 +35,7 @@ class TemplateCheck {
         return "depends on an operation that is not an earlier one";
     }
     if (!in_table(op.operand.tensor, trace_.tensors.size())) return "tensor out of range";
-    if (op.operand.part + op.operand.span > op.operand.parts) return "part out of range";
+    if (!in_table(op.operand.meaning, trace_.meanings.size())) return "meaning out of range";
     switch (op.kind) {
       case OpKind::matrix:
       case OpKind::vector:

@@ -76,8 +76,7 @@ Completion by_pieces(StepBuilder& builder, const Group& group, const CollectiveV
         "a collective of {} members in {} chunks has more than {} parts; nearest valid: {} chunks",
         group.size, chunks, kMaxParts, kMaxParts / group.size));
   }
-  const std::uint32_t first_channel =
-      builder.new_channels(2 * static_cast<std::uint32_t>(chunks * group.size));
+  const std::uint32_t first_channel = builder.new_channels(channels_of(group.size, chunks));
   std::vector<OpId> ready = after;
   Completion all;
   for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -92,6 +91,8 @@ Completion by_pieces(StepBuilder& builder, const Group& group, const CollectiveV
 
 }  // namespace
 }  // namespace collectives
+
+std::uint32_t channels_of(int size, int chunks) { return 2 * static_cast<std::uint32_t>(chunks * size); }
 
 using collectives::by_pieces;
 using collectives::Piece;

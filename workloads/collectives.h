@@ -16,19 +16,24 @@ struct Group {
   topology::Shape shape;                   ///< of the axis, rows x cols, size() == size
   std::vector<topology::Coord> positions;  ///< by rank, a permutation of the places of `shape`
   std::uint32_t first_peer =
-      0;  ///< peers[first_peer + (other + size - rank) % size] of the tile is member `other`
+      0;  ///< peers[first_peer + (other + size - rank) % size] of the tile is member `other` ...
+  std::vector<std::uint32_t> peers{};  ///< ... unless the indices are given, by member
   std::uint32_t peer(int other) const {
+    if (!peers.empty()) return peers[static_cast<std::size_t>(other)];
     return first_peer + static_cast<std::uint32_t>((other + size - rank) % size);
   }
 };
 
 /// The vector of a collective: `bytes` in total (the full vector D), `elements` for the cost of reductions
 /// (one vector FLOP an element; every byte added moves three in SRAM: two reads, one write), `tensor` from
-/// StepBuilder::tensor.
+/// StepBuilder::tensor. `views`, when there are any, are the vector's rows: shards then consist of whole rows,
+/// and bytes and elements are multiples of their number.
 struct CollectiveVector {
   Bytes bytes = 0;
   std::uint64_t elements = 0;
   std::uint32_t tensor = 0;
+  Views views{};
+  Kernel combine = Kernel::add;  ///< what a reduction does: Kernel::add or Kernel::maximum
 };
 
 /// The operations after which a member has its result; all of them must be waited for. Messages that the
@@ -40,10 +45,9 @@ using Completion = std::vector<OpId>;
 /// rank, and in the same order relative to other collectives of the step, so that channels agree. A group of
 /// one costs nothing and returns `after`.
 ///
-/// The vector is cut into `chunks` pieces, piece i+1 starts when piece i is complete at this member. Each
-/// piece is cut into `size` shards, shard r belongs to rank r. Bytes and elements are cut evenly, first ones
-/// larger by one; shards of zero bytes are not sent. Operand::parts of a message is chunks * size, part r of
-/// piece c is c * size + r.
+/// The vector is cut into `size` shards, shard r belongs to rank r; a piece is the same part of each shard, one of
+/// `chunks`, and piece i+1 starts when piece i is complete at this member. Rows (or bytes, and elements) are cut
+/// evenly, first ones larger by one; shards of zero bytes are not sent.
 ///
 /// Receives of complete values go into the result and are posted after `after`. A partial sum is received
 /// into a landing buffer (communication_buffers) that is allocated before its receive and freed after its
@@ -71,6 +75,9 @@ Completion reduce_scatter(StepBuilder& builder, const Group& group, Collective a
                           const CollectiveVector& vector, const std::vector<OpId>& after, int chunks = 1);
 Completion all_reduce(StepBuilder& builder, const Group& group, Collective algorithm,
                       const CollectiveVector& vector, const std::vector<OpId>& after, int chunks = 1);
+
+/// The channels that a collective of `size` members takes from the step.
+std::uint32_t channels_of(int size, int chunks);
 
 enum class CollectiveKind { all_gather, reduce_scatter, all_reduce };
 

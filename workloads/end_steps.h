@@ -16,23 +16,36 @@ void emit_embedding_backward(StepEmitter& step);
 void emit_head_forward(StepEmitter& step);
 void emit_head_backward(StepEmitter& step);
 
-/// The weights that one gradient_sync or parameter_gather step is about.
-struct Bucket {
-  std::uint64_t parameters = 0;
-  std::uint64_t tied_parameters = 0;  ///< of them, those that another pipeline stage holds a copy of
+/// A run of parameters that a tile holds.
+struct BucketPart {
+  std::int32_t layer = 0;  ///< -1 the embedding, the number of layers the head
+  Region region;
+  bool token_sums = false;  ///< its gradient is made from the tokens of the residual stream alone (norms)
+  int kv_head = -1;         ///< k and v blocks that several tensor-parallel ranks hold: of which head
 };
 
-/// Sums a bucket's gradients over the replicas: all-reduce, or reduce-scatter with zero 1, of values of the
-/// training precision.
+/// The weights that one gradient_sync or parameter_gather step is about.
+struct Bucket {
+  std::int32_t layer = 0;  ///< of its gradient_sync and parameter_gather steps
+  std::vector<BucketPart> parts;
+  std::uint64_t parameters() const;
+};
+
+/// Sums that tensor-parallel ranks need before the replicas' gradients are summed: of norms, when each has a
+/// part of the tokens; of k and v blocks that several ranks hold. Nothing for other plans.
+bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket);
+
+/// Sums a bucket's gradients over the tensor-parallel ranks that share them, then over the replicas:
+/// all-reduce, or reduce-scatter with zero 1, of values of the training precision.
 void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket);
 
-/// Sums the gradients of tied weights, which the replicas have summed already, with the other end of the
-/// pipeline: the tile's own shard only with zero 1.
+/// Sums the gradients of a bucket of tied weights, which the replicas have summed already, with the other end of
+/// the pipeline: the tile's own shard only with zero 1.
 void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket);
 
-/// The global gradient norm and the optimizer on the parameters that the tile updates. `groups`: over which
-/// the norm is summed, in this order.
-void emit_optimizer(StepEmitter& step, const TrainingSpec& training, std::uint64_t local_parameters,
+/// The global gradient norm and the optimizer on the parameters that the tile updates: all of `buckets`, or its
+/// share of each with zero 1. `groups`: over which the norm is summed, in this order.
+void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket>& buckets,
                     const std::vector<Group>& groups);
 
 /// Collects the updated weights of a bucket from the replicas (zero 1).

@@ -44,11 +44,6 @@ Bytes saved_bytes_per_layer(const models::TransformerSpec& model, const Shard& s
 /// recomputes repeats it. Returns the output, newly allocated.
 Deps emit_layer_body(StepEmitter& step, const Deps& input, const Retention& keep);
 
-/// Scores, softmax and the weighted sum of values after q, k and v are there. Allocates scores
-/// (materialized), statistics (fused) and the output; `recompute` allocates the scores only, because the rest
-/// was saved.
-Deps emit_attention_core(StepEmitter& step, const Deps& qkv, const Retention& keep, bool recompute);
-
 /// FLOPs of the vector engine per element; a transcendental function counts four, as it does by polynomial or
 /// table.
 namespace vector_flops {
@@ -74,5 +69,8 @@ inline constexpr std::uint64_t kResidual = 1;
 inline constexpr std::uint64_t kDropout = 2;  ///< mask and scale; the random bits are not counted
 }  // namespace vector_flops
 std::uint64_t norm_flops(const models::TransformerSpec& model);
+
+/// The tensor of the norm before attention (0) or the MLP (1).
+const char* norm_name(int which);
 
 }  // namespace wafersim::workloads

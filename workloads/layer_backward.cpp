@@ -1,4 +1,6 @@
+#include "workloads/attention.h"
 #include "workloads/layer.h"
+#include "workloads/linear.h"
 
 namespace wafersim::workloads {
 
@@ -13,43 +15,57 @@ struct Backward {
   const Shard& shard() const { return step.shard(); }
 };
 
-/// dW of a weight of `rows` x `columns`, from its input of tokens x rows and the gradient of its output.
-/// Added to what earlier microbatches left: the gradient is read and written.
-Deps weight_gradient(Backward& b, const std::string& name, std::uint64_t rows, std::uint64_t columns,
+/// dW of a weight from its input and the gradient of its output.
+Deps weight_gradient(Backward& b, Weight weight, const Views& input, const Views& d_output, std::uint64_t output_width,
                      bool input_saved, const Deps& after) {
   const Shard& s = b.shard();
-  const Bytes input = s.token_bytes(rows);
-  const Traffic traffic = Traffic{.scratch = s.token_bytes(columns) + (input_saved ? 0 : input),
-                                  .saved = input_saved ? input : 0,
-                                  .gradients = 2 * rows * columns * s.element};
-  Deps done = b.step.gemm(name, {1, rows, columns, s.tokens}, traffic, after);
+  const Bytes input_bytes = s.token_bytes(linear_input_columns(b.step, weight).count);
+  const Traffic traffic = Traffic{.scratch = s.token_bytes(output_width)} + kept(input_bytes, input_saved);
+  Deps done = linear_weight_gradient(b.step, {.weight = weight, .input = input, .output = d_output, .traffic = traffic},
+                                     after);
   b.weight_gradients = join(std::move(b.weight_gradients), done);
   return done;
 }
 
-/// dX = dY W^T for a weight of `rows` x `columns`: columns is the width of dY.
-Deps input_gradient(Backward& b, const std::string& name, std::uint64_t rows, std::uint64_t columns,
-                    const Deps& after, Bytes result_bytes, bool accumulate = false) {
+/// dX of a weight; `output_width` is the width of dY.
+Deps input_gradient(Backward& b, Weight weight, const Views& d_output, const Views& d_input,
+                    std::uint64_t output_width, const Deps& after, Bytes result_bytes) {
   const Shard& s = b.shard();
-  const Traffic traffic = {.scratch = s.token_bytes(columns) + (accumulate ? 2 : 1) * s.token_bytes(rows),
-                           .parameters = rows * columns * s.element};
-  return b.step.gemm(name, {1, s.tokens, rows, columns}, traffic, after, result_bytes);
+  const std::uint64_t input_width = linear_input_columns(b.step, weight).count;
+  const Traffic traffic = {.scratch = s.token_bytes(output_width) + s.token_bytes(input_width)};
+  return linear_input_gradient(b.step,
+                               {.weight = weight,
+                                .input = d_output,
+                                .output = d_input,
+                                .traffic = traffic,
+                                .result_bytes = result_bytes},
+                               after);
 }
+
+/// The gradient that comes into a block: a tensor of the residual stream's shape, by name.
+struct StreamGradient {
+  std::string name;
+  Views views;
+  Deps ready;
+};
 
 /// The gradient of a dropped-out tensor, in a buffer of its own because the residual path needs the gradient
 /// as it is.
-Deps dropout_gradient(Backward& b, const std::string& name, const Deps& gradient) {
+StreamGradient dropout_gradient(Backward& b, const std::string& name, const StreamGradient& gradient) {
   const Shard& s = b.shard();
   if (!s.dropout) return gradient;
   const Bytes bytes = s.local_stream_bytes();
-  return b.step.vector(name, vector_flops::kDropout * s.local_tokens * s.hidden,
-                       {.scratch = 2 * bytes, .saved = s.residual_mask_bytes()}, gradient, bytes);
+  Views dropped = b.step.local(name);
+  Deps ready = b.step.vector(vector_flops::kDropout * s.local_tokens * s.hidden,
+                             {.scratch = 2 * bytes, .saved = s.residual_mask_bytes()}, gradient.ready,
+                             {.kernel = Kernel::copy, .reads = gradient.views, .writes = dropped}, bytes);
+  return {name, std::move(dropped), std::move(ready)};
 }
 
 /// Frees the mask and the buffer that dropout_gradient() took.
-void release_dropout_gradient(Backward& b, const Deps& after) {
+void release_dropout_gradient(Backward& b, const std::string& name, const Deps& after) {
   if (!b.shard().dropout) return;
-  b.step.release(b.shard().residual_mask_bytes() + b.shard().local_stream_bytes(), after);
+  b.step.release(b.shard().residual_mask_bytes() + b.shard().local_stream_bytes(), after, b.step.local(name));
 }
 
 /// A block's input gradients before they are summed over the ranks, and what its weight gradients need.
@@ -59,167 +75,171 @@ struct BlockGradient {
   Deps inner;        ///< d(up), or d(q, k, v): an allocated temporary
 };
 
-BlockGradient mlp_input_gradient(Backward& b, const Deps& gradient) {
+std::string partial_name(int which) { return which == 0 ? "norm1.gradient" : "norm2.gradient"; }
+
+BlockGradient mlp_input_gradient(Backward& b, const StreamGradient& gradient) {
+  StepEmitter& step = b.step;
   const Shard& s = b.shard();
-  const Bytes activated = s.token_bytes(s.ffn);
+  const Bytes activated = s.token_bytes(s.ffn.count);
   const Bytes up = s.token_bytes(s.up_width);
-  const Deps d_activated = input_gradient(b, "mlp.activation.gradient", s.ffn, s.hidden, gradient, activated);
+  const Views d_active = step.work("mlp.activated.gradient", s.ffn);
+  const Views d_up_views = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
+  const Deps d_activated = input_gradient(b, Weight::mlp_down, step.gathered(gradient.name), d_active, s.hidden,
+                                          gradient.ready, activated);
   const std::uint64_t flops =
-      b.step.model().mlp == models::Mlp::swiglu ? vector_flops::kSwigluBackward : vector_flops::kGeluBackward;
-  const Deps d_up = b.step.vector("mlp.up.gradient", flops * s.tokens * s.ffn,
-                                  {.scratch = activated + up, .saved = up}, d_activated, up);
-  b.step.release(activated, d_up);
-  const Deps partial =
-      input_gradient(b, "norm2.gradient.partial", s.hidden, s.up_width, d_up, s.stream_bytes());
+      step.model().mlp == models::Mlp::swiglu ? vector_flops::kSwigluBackward : vector_flops::kGeluBackward;
+  const Deps d_up = step.vector(flops * s.tokens * s.ffn.count, {.scratch = activated + up, .saved = up}, d_activated,
+                                {.kernel = Kernel::activation_backward,
+                                 .reads = d_active + linear_output(step, Weight::mlp_up, "mlp.up"),
+                                 .writes = d_up_views},
+                                up);
+  step.release(activated, d_up, d_active);
+  const Deps partial = input_gradient(b, Weight::mlp_up, d_up_views, step.work(partial_name(1)), s.up_width, d_up,
+                                      s.stream_bytes());
   return {partial, d_activated, d_up};
 }
 
-void mlp_weight_gradients(Backward& b, const Deps& gradient, const Deps& input, const BlockGradient& block) {
-  const Shard& s = b.shard();
-  const Deps down = weight_gradient(b, "mlp.down.weight.gradient", s.ffn, s.hidden, true, gradient);
-  const Deps up = weight_gradient(b, "mlp.up.weight.gradient", s.hidden, s.up_width, !s.gathers(),
-                                  join(input, block.inner));
-  b.step.release(s.token_bytes(s.ffn + s.up_width), join(down, block.inner));
-  b.step.release(s.token_bytes(s.up_width), join(up, block.partial));
-}
-
-/// dP, dV, dS, dQ, dK: four products, and with a fused kernel the scores once more (Dao et al. 2022,
-/// algorithm 4), because it saved their row statistics only. Returns when q, k and v have their gradients,
-/// newly allocated.
-Deps attention_core_gradient(Backward& b, const Deps& d_output) {
+void mlp_weight_gradients(Backward& b, const StreamGradient& gradient, const Deps& input, const BlockGradient& block) {
   StepEmitter& step = b.step;
   const Shard& s = b.shard();
-  const std::uint64_t batch = s.sequences * s.heads;
-  const std::uint64_t scores = batch * s.sequence * s.keys;
-  const bool fused = s.fused_attention;
-  const Bytes scores_bytes = fused ? 0 : scores * s.element;
-  const Bytes whole_scores = fused ? 0 : s.scores_bytes();
-  const Bytes q = s.token_bytes(s.q_width);
-  const Bytes kv = s.token_bytes(s.kv_width);
-
-  Deps ready = step.hold(s.token_bytes(s.qkv_width()), d_output);
-  if (fused) {
-    const Deps again =
-        step.gemm("attention.scores", {batch, s.sequence, s.keys, s.head_dim}, {.saved = q + kv}, ready);
-    ready = step.vector("attention.softmax", vector_flops::kSoftmaxFromStatistics * scores,
-                        {.saved = s.statistics_bytes()}, again);
-  }
-  const Deps d_value = step.gemm("attention.value.gradient", {batch, s.keys, s.head_dim, s.sequence},
-                                 {.scratch = q + kv, .saved = scores_bytes}, ready);
-  const Deps d_softmax = step.gemm("attention.softmax.gradient", {batch, s.sequence, s.keys, s.head_dim},
-                                   {.scratch = q + scores_bytes, .saved = kv}, ready, whole_scores);
-  const std::uint64_t flops = vector_flops::kSoftmaxBackward + (s.dropout ? vector_flops::kDropout : 0);
-  const Bytes mask = s.dropout ? scores : 0;
-  const Deps d_scores =
-      step.vector("attention.scores.gradient", flops * scores,
-                  {.scratch = 2 * scores_bytes, .saved = (fused ? q : scores_bytes) + mask}, d_softmax);
-  const Deps d_query = step.gemm("attention.query.gradient", {batch, s.sequence, s.head_dim, s.keys},
-                                 {.scratch = scores_bytes + q, .saved = kv}, d_scores);
-  const Deps d_key = step.gemm("attention.key.gradient", {batch, s.keys, s.head_dim, s.sequence},
-                               {.scratch = scores_bytes + kv, .saved = q}, d_scores);
-  Deps done = join(join(d_value, d_query), d_key);
-  step.release(whole_scores, join(d_query, d_key));
-  step.release(s.saved_scores_bytes() + s.statistics_bytes(), join(d_value, d_scores));
-  if (step.model().positions != models::Positions::rotary) return done;
-  const std::uint64_t rotated = s.q_width + s.kv_width;
-  return step.vector("rotary.gradient", vector_flops::kRotary * s.tokens * rotated,
-                     {.scratch = 2 * s.token_bytes(rotated)}, done);
+  const Views active = step.work("mlp.activated", s.ffn);
+  const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
+  const Views d_up = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
+  const Deps down = weight_gradient(b, Weight::mlp_down, active, step.gathered(gradient.name), s.hidden, true,
+                                    gradient.ready);
+  const Deps up = weight_gradient(b, Weight::mlp_up, step.gathered(norm_name(1)), d_up, s.up_width, !s.gathers(),
+                                  join(input, block.inner));
+  step.release(s.token_bytes(s.ffn.count + s.up_width), join(down, block.inner), active + up_views);
+  step.release(s.token_bytes(s.up_width), join(up, block.partial), d_up);
 }
 
-/// `add_to`: the partial sum of the block before, with parallel residual.
-BlockGradient attention_input_gradient(Backward& b, const Deps& gradient, const Deps& scores,
-                                       const Deps& add_to) {
+/// `scores`: when what the forward step did not leave is there again.
+BlockGradient attention_input_gradient(Backward& b, const StreamGradient& gradient, const Deps& scores) {
+  StepEmitter& step = b.step;
   const Shard& s = b.shard();
   const Bytes q = s.token_bytes(s.q_width);
-  const Deps d_output =
-      input_gradient(b, "attention.output.gradient", s.q_width, s.hidden, join(gradient, scores), q);
-  const Deps d_qkv = attention_core_gradient(b, d_output);
-  b.step.release(q, d_qkv);
-  const bool accumulate = !add_to.empty();
-  const Deps partial = input_gradient(b, "norm1.gradient.partial", s.hidden, s.qkv_width(),
-                                      join(d_qkv, add_to), accumulate ? 0 : s.stream_bytes(), accumulate);
+  const Views d_values =
+      step.work("attention.output.gradient", linear_input_columns(step, Weight::attention_output));
+  const Deps d_output = input_gradient(b, Weight::attention_output, step.gathered(gradient.name), d_values, s.hidden,
+                                       join(gradient.ready, scores), q);
+  const Deps d_qkv = emit_attention_core_gradient(step, d_output);
+  step.release(q, d_qkv, d_values);
+  const Deps partial = input_gradient(b, Weight::qkv, linear_output(step, Weight::qkv, "qkv.gradient"),
+                                      step.work(partial_name(0)), s.qkv_width(), d_qkv, s.stream_bytes());
   return {partial, d_output, d_qkv};
 }
 
-void attention_weight_gradients(Backward& b, const Deps& gradient, const Deps& input,
+void attention_weight_gradients(Backward& b, const StreamGradient& gradient, const Deps& input,
                                 const BlockGradient& block) {
+  StepEmitter& step = b.step;
   const Shard& s = b.shard();
-  const Deps output =
-      weight_gradient(b, "attention.output.weight.gradient", s.q_width, s.hidden, true, gradient);
-  const Deps qkv = weight_gradient(b, "qkv.weight.gradient", s.hidden, s.qkv_width(), !s.gathers(),
+  const Views values = step.work("attention.output", linear_input_columns(step, Weight::attention_output));
+  const Views qkv_views = linear_output(step, Weight::qkv, "qkv");
+  const Views d_qkv = linear_output(step, Weight::qkv, "qkv.gradient");
+  const Deps output = weight_gradient(b, Weight::attention_output, values, step.gathered(gradient.name), s.hidden, true,
+                                      gradient.ready);
+  const Deps qkv = weight_gradient(b, Weight::qkv, step.gathered(norm_name(0)), d_qkv, s.qkv_width(), !s.gathers(),
                                    join(input, block.inner));
-  b.step.release(s.token_bytes(s.q_width + s.qkv_width()), join(output, block.inner));
-  b.step.release(s.token_bytes(s.qkv_width()), join(qkv, block.partial));
+  step.release(s.token_bytes(s.q_width + s.qkv_width()), join(output, block.inner), values + qkv_views);
+  step.release(s.token_bytes(s.qkv_width()), join(qkv, block.partial), d_qkv);
 }
 
-/// Gradient through a norm, plus the residual path's, into a new buffer. Frees the partial sums, the norm's
-/// saved input and the gradient that came in.
-Deps norm_gradient(Backward& b, const std::string& name, const Deps& sum, const Deps& residual) {
+/// A norm's saved input, and whether nobody needs it after the norm's gradient.
+struct NormInput {
+  Views views;
+  bool last_use = true;
+};
+
+/// Gradient through a norm, plus the residual path's, into a new buffer. Frees the partial sums, the gradient
+/// that came in and, after its last use, the norm's saved input.
+StreamGradient norm_gradient(Backward& b, int which, const Deps& sum, const StreamGradient& residual,
+                             const NormInput& input, const std::string& name, const Views& result_views) {
+  StepEmitter& step = b.step;
   const Shard& s = b.shard();
   const Bytes bytes = s.local_stream_bytes();
-  const std::uint64_t flops =
-      vector_flops::kNormBackward * norm_flops(b.step.model()) + vector_flops::kResidual;
-  Deps result = b.step.vector(name, flops * s.local_tokens * s.hidden, {.scratch = 3 * bytes, .saved = bytes},
-                              join(sum, residual), bytes);
-  b.step.release(s.stream_bytes() + 2 * bytes, result);
-  return result;
+  const std::uint64_t flops = vector_flops::kNormBackward * norm_flops(step.model()) + vector_flops::kResidual;
+  const std::vector<Region> gain = {step.layout().norm(which)};
+  const Views d_gain =
+      with_terms(step.gradients(gain), {s.local.ordinal, s.local_tokens, s.all_tokens});
+  Deps result = step.vector(flops * s.local_tokens * s.hidden, {.scratch = 3 * bytes, .saved = bytes},
+                            join(sum, residual.ready),
+                            {.kernel = Kernel::norm_backward,
+                             .reads = step.local(partial_name(which)) + input.views + step.weights(gain) + residual.views,
+                             .writes = result_views + d_gain},
+                            bytes);
+  step.release(s.stream_bytes() + (input.last_use ? 2 : 1) * bytes, result,
+               step.work(partial_name(which)) + residual.views + (input.last_use ? input.views : Views{}));
+  return {name, result_views, std::move(result)};
 }
 
 /// The saved output of a norm as the weight gradients need it: gathered again after `after`, so that it does
 /// not compete with the gather that the input gradients wait for.
-Deps gather_saved_input(Backward& b, const std::string& name, const Deps& after) {
-  return b.shard().gathers() ? b.step.gather_tokens(name, after) : Deps{};
+Deps gather_saved_input(Backward& b, int which, const Deps& after) {
+  return b.shard().gathers() ? b.step.gather_tokens(norm_name(which), after) : Deps{};
 }
 
-/// Frees the gathered gradient, the input that was gathered again and its saved shard.
-void release_block(Backward& b, const Deps& gradient_used) {
-  b.step.release_gathered(gradient_used);
-  b.step.release_gathered(b.weight_gradients);
-  b.step.release(b.shard().local_stream_bytes(), b.weight_gradients);
+StreamGradient gathered(Backward& b, const StreamGradient& gradient) {
+  return {gradient.name, gradient.views, b.step.gather_tokens(gradient.name, gradient.ready)};
 }
 
-Deps sequential_backward(Backward& b, const Deps& gradient, const Deps& scores) {
-  const Deps d_mlp = dropout_gradient(b, "mlp.dropout.gradient", gradient);
-  const Deps d_mlp_all = b.step.gather_tokens("mlp.output.gradient.gathered", d_mlp);
-  const Deps norm2 = gather_saved_input(b, "norm2.gathered", d_mlp_all);
-  const BlockGradient mlp = mlp_input_gradient(b, d_mlp_all);
-  const Deps d_norm2 = b.step.reduce_tokens("norm2.gradient", mlp.partial);
-  mlp_weight_gradients(b, d_mlp_all, norm2, mlp);
-  release_dropout_gradient(b, join(mlp.output_used, b.weight_gradients));
-  release_block(b, join(mlp.output_used, b.weight_gradients));
-  const Deps d_middle = norm_gradient(b, "middle.gradient", d_norm2, gradient);
-
-  const Deps d_attention = dropout_gradient(b, "attention.dropout.gradient", d_middle);
-  const Deps d_attention_all = b.step.gather_tokens("attention.output.gradient.gathered", d_attention);
-  const Deps norm1 = gather_saved_input(b, "norm1.gathered", d_attention_all);
-  const BlockGradient attention = attention_input_gradient(b, d_attention_all, scores, {});
-  const Deps d_norm1 = b.step.reduce_tokens("norm1.gradient", attention.partial);
-  attention_weight_gradients(b, d_attention_all, norm1, attention);
-  release_dropout_gradient(b, join(attention.output_used, b.weight_gradients));
-  release_block(b, join(attention.output_used, b.weight_gradients));
-  return norm_gradient(b, "input.gradient", d_norm1, d_middle);
+/// Frees the norm's output that was gathered again and its saved shard.
+void release_normed(Backward& b, int which) {
+  b.step.release_gathered(norm_name(which), b.weight_gradients);
+  b.step.release(b.shard().local_stream_bytes(), b.weight_gradients, b.step.local(norm_name(which)));
 }
 
-Deps parallel_backward(Backward& b, const Deps& gradient, const Deps& scores) {
-  const Deps dropped = dropout_gradient(b, "dropout.gradient", gradient);
-  const Deps all = b.step.gather_tokens("output.gradient.gathered", dropped);
-  const Deps norm = gather_saved_input(b, "norm.gathered", all);
-  const BlockGradient mlp = mlp_input_gradient(b, all);
-  const BlockGradient attention = attention_input_gradient(b, all, scores, mlp.partial);
-  const Deps d_norm = b.step.reduce_tokens("norm.gradient", attention.partial);
-  mlp_weight_gradients(b, all, norm, mlp);
-  attention_weight_gradients(b, all, norm, attention);
+StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
+  const StreamGradient d_mlp = gathered(b, dropout_gradient(b, "mlp.output.gradient", gradient));
+  const Deps norm2 = gather_saved_input(b, 1, d_mlp.ready);
+  const BlockGradient mlp = mlp_input_gradient(b, d_mlp);
+  const Deps d_norm2 = b.step.reduce_tokens(b.step.work(partial_name(1)), mlp.partial);
+  mlp_weight_gradients(b, d_mlp, norm2, mlp);
+  const Deps mlp_done = join(mlp.output_used, b.weight_gradients);
+  release_dropout_gradient(b, d_mlp.name, mlp_done);
+  b.step.release_gathered(d_mlp.name, mlp_done);
+  release_normed(b, 1);
+  const StreamGradient d_middle = norm_gradient(b, 1, d_norm2, gradient, {b.step.local("middle")}, "middle.gradient",
+                                                b.step.local("middle.gradient"));
+
+  const StreamGradient d_attention = gathered(b, dropout_gradient(b, "attention.sum.gradient", d_middle));
+  const Deps norm1 = gather_saved_input(b, 0, d_attention.ready);
+  const BlockGradient attention = attention_input_gradient(b, d_attention, scores);
+  const Deps d_norm1 = b.step.reduce_tokens(b.step.work(partial_name(0)), attention.partial);
+  attention_weight_gradients(b, d_attention, norm1, attention);
+  const Deps attention_done = join(attention.output_used, b.weight_gradients);
+  release_dropout_gradient(b, d_attention.name, attention_done);
+  b.step.release_gathered(d_attention.name, attention_done);
+  release_normed(b, 0);
+  return norm_gradient(b, 0, d_norm1, d_middle, {b.step.stream(0)}, tensors::kStreamGradient, b.step.stream_gradient(0));
+}
+
+/// The two blocks read the same input through norms of their own; the second norm's gradient is added to the
+/// first's result.
+StreamGradient parallel_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
+  const StreamGradient d_output = gathered(b, dropout_gradient(b, "output.sum.gradient", gradient));
+  const Deps norm2 = gather_saved_input(b, 1, d_output.ready);
+  const BlockGradient mlp = mlp_input_gradient(b, d_output);
+  const Deps d_norm2 = b.step.reduce_tokens(b.step.work(partial_name(1)), mlp.partial);
+  mlp_weight_gradients(b, d_output, norm2, mlp);
+  const Deps norm1 = gather_saved_input(b, 0, mlp.partial);
+  const BlockGradient attention = attention_input_gradient(b, d_output, scores);
+  const Deps d_norm1 = b.step.reduce_tokens(b.step.work(partial_name(0)), attention.partial);
+  attention_weight_gradients(b, d_output, norm1, attention);
   const Deps used = join(join(mlp.output_used, attention.output_used), b.weight_gradients);
-  release_dropout_gradient(b, used);
-  release_block(b, used);
-  return norm_gradient(b, "input.gradient", d_norm, gradient);
+  release_dropout_gradient(b, d_output.name, used);
+  b.step.release_gathered(d_output.name, used);
+  release_normed(b, 1);
+  release_normed(b, 0);
+  const StreamGradient first = norm_gradient(b, 1, d_norm2, gradient, {b.step.stream(0), false}, "mlp.input.gradient",
+                                             b.step.local("mlp.input.gradient"));
+  return norm_gradient(b, 0, d_norm1, first, {b.step.stream(0)}, tensors::kStreamGradient, b.step.stream_gradient(0));
 }
 
 /// What the forward step did not leave is made again. Returns when the scores are there.
 Deps recompute_forward(StepEmitter& step, Recompute recompute) {
   if (recompute == Recompute::full) {
     const Deps output = emit_layer_body(step, {}, {});
-    step.release(step.shard().local_stream_bytes(), output);
+    step.release(step.shard().local_stream_bytes(), output, step.stream(1));
     return output;
   }
   if (recompute == Recompute::selective && !step.shard().fused_attention)
@@ -233,16 +253,19 @@ void emit_layer_backward(StepEmitter& step, const LayerEdges& edges, Recompute r
   const Bytes stream = step.shard().local_stream_bytes();
   Deps gradient;
   if (edges.output == EdgeKind::remote) gradient = step.receive_boundary(Boundary::backward);
-  if (edges.output == EdgeKind::open) gradient = step.hold(stream, {});
+  if (edges.output == EdgeKind::open) {
+    gradient = step.hold(stream, {}, {.kernel = Kernel::memory, .writes = step.stream_gradient(1)});
+  }
   const Deps again = recompute_forward(step, recompute);
 
   Backward backward{step, {}};
-  const Deps start = recompute == Recompute::full ? join(gradient, again) : gradient;
-  const Deps result = step.model().parallel_residual ? parallel_backward(backward, start, again)
-                                                     : sequential_backward(backward, start, again);
-  const Deps finished = join(result, backward.weight_gradients);
+  const StreamGradient start{tensors::kStreamGradient, step.stream_gradient(1),
+                             recompute == Recompute::full ? join(gradient, again) : gradient};
+  const StreamGradient result = step.model().parallel_residual ? parallel_backward(backward, start, again)
+                                                               : sequential_backward(backward, start, again);
+  const Deps finished = join(result.ready, backward.weight_gradients);
   if (edges.input == EdgeKind::remote) step.send_boundary(Boundary::backward, finished);
-  if (edges.input == EdgeKind::open) step.release(stream, finished);
+  if (edges.input == EdgeKind::open) step.release(stream, finished, step.stream_gradient(0));
 }
 
 }  // namespace wafersim::workloads

@@ -14,10 +14,6 @@ namespace wafersim::workloads {
 
 namespace {
 
-Shard shard_of(const LoweringInput& input, int tp) {
-  return make_shard(input.model, input.training, input.plan, tp);
-}
-
 /// Both ends of the pipeline hold the embedding's weight.
 bool ties_across_stages(const LoweringInput& input) {
   return input.model.tied_embeddings && input.model.embedding && input.model.head && input.plan.pp > 1;
@@ -56,11 +52,15 @@ class Lowering {
  public:
   Lowering(const LoweringInput& input, const Mapping& mapping,
            const std::array<bool, kMemoryClasses>& in_dram)
-      : input_(input), mapping_(mapping), layout_(input.plan) {
+      : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.plan) {
     trace_.in_dram = in_dram;
+    trace_.replicas = input.plan.dp;
+    trace_.microbatches = static_cast<int>(input.training.microbatches(input.plan.dp));
     trace_.pipeline_stages = input.plan.pp;
     trace_.iterations = input.training.iterations;
     for (int tp = 0; tp < input.plan.tp; ++tp) contexts_.push_back(make_context(tp));
+    const std::vector<Range> sharers = kv_sharers();
+    for (RankContext& context : contexts_) context.kv_sharers = sharers;
   }
 
   Trace run() {
@@ -77,11 +77,26 @@ class Lowering {
  private:
   RankContext make_context(int tp) const {
     return {.input = input_,
-            .shard = shard_of(input_, tp),
+            .layout = parameters_,
+            .shard = make_shard(input_.model, input_.training, input_.plan, {tp, 0, 0}),
             .tp = group(Axis::tp, input_.plan.tp, tp, layout_.tp),
             .previous_stage = layout_.pp + static_cast<std::uint32_t>(input_.plan.pp - 1),
             .next_stage = layout_.pp + (input_.plan.pp > 1 ? 1U : 0U),
             .in_dram = trace_.in_dram};
+  }
+
+  /// The tensor-parallel ranks that hold each kv head, when these are more than the heads.
+  std::vector<Range> kv_sharers() const {
+    std::vector<Range> result;
+    if (input_.plan.tp <= input_.model.kv_heads) return result;
+    result.resize(static_cast<std::size_t>(input_.model.kv_heads));
+    for (std::size_t rank = 0; rank < contexts_.size(); ++rank) {
+      const Range& heads = contexts_[rank].shard.kv_heads;
+      for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
+        if (result[head].count++ == 0) result[head].first = rank;
+      }
+    }
+    return result;
   }
 
   Group group(Axis axis, int size, int rank, std::uint32_t first_peer) const {
@@ -93,6 +108,7 @@ class Lowering {
     return {Axis::pp, 2, is_first(ranks) ? 0 : 1, {1, 2}, {{0, 0}, {1, 0}}, layout_.tie};
   }
 
+  const Shard& shard(const Ranks& ranks) const { return contexts_[static_cast<std::size_t>(ranks.tp)].shard; }
   bool is_first(const Ranks& ranks) const { return ranks.pp == 0; }
   bool is_last(const Ranks& ranks) const { return ranks.pp == input_.plan.pp - 1; }
   bool has_embedding(const Ranks& ranks) const { return input_.model.embedding && is_first(ranks); }
@@ -101,23 +117,62 @@ class Lowering {
     return stage_layers(input_.model.layers, ranks.pp, input_.plan.pp);
   }
 
+  /// The table that both ends of a pipeline hold has a bucket of its own.
+  std::int32_t tied_bucket() const { return input_.model.layers + 1; }
+
+  Bucket layer_bucket(const Ranks& ranks, std::int32_t layer) const {
+    const std::vector<Region> shared_kv = parameters_.replicated_kv(ranks.tp, 0);
+    Bucket bucket{layer, {}};
+    for (const int which : {0, 1}) bucket.parts.push_back({layer, parameters_.norm(which), true});
+    for (const Region& region : parameters_.layer(ranks.tp, 0)) {
+      BucketPart part{layer, region};
+      if (region.row == 0) {
+        // Norms come first, see above.
+        part.region.row = 2 * parameters_.norm(0).rows;
+        part.region.rows -= part.region.row;
+      }
+      for (std::size_t i = 0; i < shared_kv.size(); ++i) {
+        if (region != shared_kv[i]) continue;
+        part.kv_head = static_cast<int>(shard(ranks).kv_heads.first + i);
+      }
+      if (part.region.rows > 0) bucket.parts.push_back(part);
+    }
+    return bucket;
+  }
+
   /// The weights of a tile, one bucket for each layer; -1 stands for the embedding, the number of layers for
   /// the head.
   std::map<std::int32_t, Bucket> buckets(const Ranks& ranks) const {
-    const Shard& shard = contexts_[static_cast<std::size_t>(ranks.tp)].shard;
     std::map<std::int32_t, Bucket> result;
-    const std::uint64_t tied = ties_across_stages(input_) ? token_embedding_parameters(shard) : 0;
-    if (has_embedding(ranks)) result[-1] = {embedding_parameters(input_.model, shard), tied};
+    const auto add = [&](std::int32_t bucket, const BucketPart& part) {
+      if (part.region.rows == 0) return;
+      result[bucket].layer = bucket;
+      result[bucket].parts.push_back(part);
+    };
+    const std::int32_t head = input_.model.layers;
+    const bool across = ties_across_stages(input_);
+    const bool tied = input_.model.tied_embeddings && input_.model.embedding;
+    if (has_embedding(ranks)) {
+      add(-1, {-1, parameters_.positions()});
+      add(across ? tied_bucket() : -1, {-1, parameters_.table(false, ranks.tp, 0)});
+    }
     const LayerRange range = layers(ranks);
     for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
-      result[layer] = {layer_parameters(input_.model, shard), 0};
+      result[layer] = layer_bucket(ranks, layer);
     }
     if (has_head(ranks)) {
-      const bool separate = tied > 0 || !input_.model.embedding;
-      const std::uint64_t parameters = head_parameters(input_.model, shard, separate);
-      if (parameters > 0) result[input_.model.layers] = {parameters, tied};
+      add(head, {head, parameters_.final_norm(), true});
+      if (!tied) add(head, {head, parameters_.table(true, ranks.tp, 0)});
+      if (across) add(tied_bucket(), {-1, parameters_.table(false, ranks.tp, 0)});
     }
     return result;
+  }
+
+  /// Those that a step of the model uses.
+  std::vector<std::int32_t> used_buckets(StepKind kind, std::int32_t layer) const {
+    if (kind == StepKind::layer) return {layer};
+    if (kind == StepKind::embedding) return {-1, tied_bucket()};
+    return {input_.model.layers, tied_bucket(), -1};
   }
 
   template <class Emit>
@@ -168,7 +223,7 @@ class Lowering {
   std::uint64_t updated_parameters(const Ranks& ranks) const {
     std::uint64_t total = 0;
     for (const auto& [layer, bucket] : buckets(ranks)) {
-      total += input_.plan.zero == 0 ? bucket.parameters : share(bucket.parameters, input_.plan.dp, ranks.dp);
+      total += input_.plan.zero == 0 ? bucket.parameters() : share(bucket.parameters(), input_.plan.dp, ranks.dp);
     }
     return total;
   }
@@ -179,7 +234,8 @@ class Lowering {
                           .kind = kind,
                           .pass = Pass::forward,
                           .layer = layer,
-                          .microbatch = microbatch});
+                          .microbatch = microbatch},
+                         used_buckets(kind, layer));
     };
     if (has_embedding(ranks)) add(StepKind::embedding, -1);
     const LayerRange range = layers(ranks);
@@ -191,30 +247,36 @@ class Lowering {
   /// the last microbatch.
   void add_backward(ProgramBuilder& program, const Ranks& ranks, std::int32_t microbatch,
                     const std::map<std::int32_t, std::uint32_t>& sync) {
-    const auto add = [&](StepKind kind, std::int32_t layer, std::int32_t bucket) {
+    const auto add = [&](StepKind kind, std::int32_t layer) {
+      const std::vector<std::int32_t> used = used_buckets(kind, layer);
       program.foreground({.step_template = model_template(kind, Pass::backward, ranks, layer),
                           .kind = kind,
                           .pass = Pass::backward,
                           .layer = layer,
-                          .microbatch = microbatch});
-      const auto found = sync.find(bucket);
-      if (found == sync.end()) return;
-      program.gradient_sync(
-          {.step_template = found->second, .kind = StepKind::gradient_sync, .layer = bucket});
+                          .microbatch = microbatch},
+                         used);
+      for (const std::int32_t bucket : used) {
+        const auto found = sync.find(bucket);
+        // A table that is tied on one stage is complete after the embedding only.
+        if (found == sync.end() || (kind == StepKind::head && bucket == -1)) continue;
+        program.gradient_sync(
+            {.step_template = found->second, .kind = StepKind::gradient_sync, .layer = bucket});
+      }
     };
-    if (has_head(ranks)) add(StepKind::head, -1, input_.model.layers);
+    if (has_head(ranks)) add(StepKind::head, -1);
     const LayerRange range = layers(ranks);
-    for (std::int32_t layer = range.last(); layer >= range.first; --layer) add(StepKind::layer, layer, layer);
-    if (has_embedding(ranks)) add(StepKind::embedding, -1, -1);
+    for (std::int32_t layer = range.last(); layer >= range.first; --layer) add(StepKind::layer, layer);
+    if (has_embedding(ranks)) add(StepKind::embedding, -1);
   }
 
   std::map<std::int32_t, std::uint32_t> sync_templates(const Ranks& ranks) {
     std::map<std::int32_t, std::uint32_t> result;
     const Group dp = dp_group(ranks);
-    if (dp.size == 1) return result;
     for (const auto& [layer, bucket] : buckets(ranks)) {
-      result[layer] = make_template("gradient_sync", ranks,
-                                    [&](StepEmitter& step) { emit_gradient_sync(step, dp, bucket); });
+      StepEmitter step(trace_, "gradient_sync", contexts_[static_cast<std::size_t>(ranks.tp)]);
+      if (dp.size == 1 && !needs_inner_sync(step, bucket)) continue;
+      emit_gradient_sync(step, dp, bucket);
+      result[layer] = step.finish();
     }
     return result;
   }
@@ -223,7 +285,7 @@ class Lowering {
   void add_tied_gradient_sync(ProgramBuilder& program, const Ranks& ranks) {
     const Group tie = tie_group(ranks);
     if (tie.size == 1) return;
-    const Bucket bucket = buckets(ranks).at(is_first(ranks) ? -1 : input_.model.layers);
+    const Bucket bucket = buckets(ranks).at(tied_bucket());
     program.tied_gradient_sync(
         {.step_template = make_template(
              "gradient_sync.tied", ranks,
@@ -234,13 +296,13 @@ class Lowering {
   /// The optimizer and, with zero 1, the gathers of the weights that it updated.
   void add_update(ProgramBuilder& program, const Ranks& ranks) {
     if (input_.training.optimizer == Optimizer::none) return;
-    program.optimizer({.step_template = make_template("optimizer", ranks,
-                                                      [&](StepEmitter& step) {
-                                                        emit_optimizer(step, input_.training,
-                                                                       updated_parameters(ranks),
-                                                                       norm_groups(ranks));
-                                                      }),
-                       .kind = StepKind::optimizer});
+    std::vector<Bucket> all;
+    for (const auto& [layer, bucket] : buckets(ranks)) all.push_back(bucket);
+    program.optimizer(
+        {.step_template = make_template(
+             "optimizer", ranks,
+             [&](StepEmitter& step) { emit_optimizer(step, dp_group(ranks), all, norm_groups(ranks)); }),
+         .kind = StepKind::optimizer});
     if (input_.plan.zero == 0 || input_.plan.dp == 1) return;
     for (const auto& [layer, bucket] : buckets(ranks)) {
       const std::uint32_t gather = make_template("parameter_gather", ranks, [&](StepEmitter& step) {
@@ -283,7 +345,7 @@ class Lowering {
 
   std::uint32_t make_statics(const Ranks& ranks) {
     std::uint64_t parameters = 0;
-    for (const auto& [layer, bucket] : buckets(ranks)) parameters += bucket.parameters;
+    for (const auto& [layer, bucket] : buckets(ranks)) parameters += bucket.parameters();
     const Bytes element = element_bytes(input_.training.precision);
     std::array<Bytes, kMemoryClasses> bytes{};
     bytes[static_cast<std::size_t>(MemoryClass::parameters)] = parameters * element;
@@ -291,9 +353,21 @@ class Lowering {
     bytes[static_cast<std::size_t>(MemoryClass::optimizer)] =
         updated_parameters(ranks) *
         optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);
-    const auto [found, fresh] = statics_.emplace(bytes, static_cast<std::uint32_t>(trace_.statics.size()));
-    if (fresh) trace_.statics.push_back({bytes});
+    const auto [found, fresh] =
+        statics_.emplace(std::array{ranks.tp, ranks.pp, ranks.dp}, static_cast<std::uint32_t>(trace_.statics.size()));
+    if (fresh) trace_.statics.push_back({bytes, resident(ranks)});
     return found->second;
+  }
+
+  Views resident(const Ranks& ranks) {
+    StepEmitter step(trace_, "resident", contexts_[static_cast<std::size_t>(ranks.tp)]);
+    Views views;
+    for (const auto& [layer, bucket] : buckets(ranks)) {
+      for (const BucketPart& part : bucket.parts) {
+        views = views + StepEmitter::of_layer(step.weights({part.region}), part.layer);
+      }
+    }
+    return views;
   }
 
   /// Appends a group's members as `rank` sees them: itself first, the others in cyclic order.
@@ -324,10 +398,11 @@ class Lowering {
   const LoweringInput& input_;
   const Mapping& mapping_;
   PeerLayout layout_;
+  ParameterLayout parameters_;
   Trace trace_;
   std::vector<RankContext> contexts_;
   std::map<std::tuple<StepKind, Pass, LayerEdges, int>, std::uint32_t> templates_;
-  std::map<std::array<Bytes, kMemoryClasses>, std::uint32_t> statics_;
+  std::map<std::array<int, 3>, std::uint32_t> statics_;
 };
 
 }  // namespace

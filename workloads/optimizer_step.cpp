@@ -16,47 +16,163 @@ constexpr std::uint64_t kClipFlops = 1;
 /// The norm travels as one fp32.
 constexpr Bytes kScalarBytes = 4;
 
+/// A bucket's weights or gradients as one of its own steps sees them, so that the buckets of all layers share
+/// templates, or as a step of no layer does.
+enum class SeenFrom { own_step, elsewhere };
+Views bucket_views(StepEmitter& step, const Bucket& bucket, bool gradients, SeenFrom from) {
+  Views result;
+  for (const BucketPart& part : bucket.parts) {
+    Views views = gradients ? step.gradients({part.region}) : step.weights({part.region});
+    const bool relative = from == SeenFrom::own_step && part.layer == bucket.layer;
+    result = result + (relative ? views : StepEmitter::of_layer(std::move(views), part.layer));
+  }
+  return result;
+}
+
+Views own_gradients(StepEmitter& step, const Bucket& bucket) {
+  return bucket_views(step, bucket, true, SeenFrom::own_step);
+}
+
+template <class Wanted>
+Bucket select(const Bucket& bucket, Wanted wanted) {
+  Bucket result{bucket.layer, {}};
+  for (const BucketPart& part : bucket.parts) {
+    if (wanted(part)) result.parts.push_back(part);
+  }
+  return result;
+}
+
+Bucket norms(const Bucket& bucket) {
+  return select(bucket, [](const BucketPart& part) { return part.token_sums; });
+}
+
+Deps gradient_collective(StepEmitter& step, CollectiveKind kind, const Group& group, const Views& views,
+                         const Deps& after) {
+  const std::uint64_t parameters = total_rows(views);
+  return step.collective(kind, group, {parameters * step.shard().element, parameters, 0, views}, after);
+}
+
+/// The tensor-parallel ranks that hold a kv head, as a chain in order of rank.
+Group sharers(const Group& tp, const Range& ranks) {
+  Group group;
+  group.axis = tp.axis;
+  group.size = static_cast<int>(ranks.count);
+  group.rank = tp.rank - static_cast<int>(ranks.first);
+  group.shape = {1, group.size};
+  group.positions = topology::row_major(group.shape);
+  for (int i = 0; i < group.size; ++i) group.peers.push_back(tp.peer(static_cast<int>(ranks.first) + i));
+  return group;
+}
+
+/// Sums over the ranks that share k and v blocks, head by head. Ranks that do not take part in a sum leave its
+/// channels free, so that all agree on those of the sums that follow.
+Deps sum_shared_heads(StepEmitter& step, const Bucket& bucket, Deps ready) {
+  const auto rank = static_cast<std::uint64_t>(step.shard().rank.tp);
+  const std::vector<Range>& heads = step.context().kv_sharers;
+  for (std::size_t head = 0; head < heads.size(); ++head) {
+    if (heads[head].count <= 1) continue;
+    const Bucket own = select(bucket, [&](const BucketPart& part) { return part.kv_head == static_cast<int>(head); });
+    if (rank >= heads[head].first && rank < heads[head].end()) {
+      ready = gradient_collective(step, CollectiveKind::all_reduce, sharers(step.context().tp, heads[head]),
+                                  own_gradients(step, own), ready);
+    } else {
+      step.builder().new_channels(channels_of(static_cast<int>(heads[head].count), step.plan().collective_chunks));
+    }
+  }
+  return ready;
+}
+
+/// Which of the things dealt to the replicas are updated here.
+Views updated(const StepEmitter& step, const Group& dp, const Views& views) {
+  if (step.plan().zero == 0) return views;
+  const Range own = share_range(total_rows(views), dp.size, dp.rank);
+  return slice_rows(views, own.first, own.count);
+}
+
+/// This rank among all whose sums of squares make the norm; the first group varies fastest.
+Terms rank_terms(const std::vector<Group>& groups) {
+  Terms terms{0, 1, 1};
+  for (const Group& group : groups) {
+    terms.first += static_cast<std::uint64_t>(group.rank) * terms.total;
+    terms.total *= static_cast<std::uint64_t>(group.size);
+  }
+  return terms;
+}
+
 }  // namespace
 
+std::uint64_t Bucket::parameters() const {
+  std::uint64_t total = 0;
+  for (const BucketPart& part : parts) total += part.region.rows;
+  return total;
+}
+
+bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket) {
+  if (step.shard().gathers() && norms(bucket).parameters() > 0) return true;
+  return select(bucket, [](const BucketPart& part) { return part.kv_head >= 0; }).parameters() > 0;
+}
+
 void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket) {
+  Deps ready;
+  if (step.shard().gathers()) {
+    const Views views = own_gradients(step, norms(bucket));
+    ready = gradient_collective(step, CollectiveKind::all_reduce, step.context().tp, views, ready);
+  }
+  ready = sum_shared_heads(step, bucket, ready);
   const auto kind = step.plan().zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  step.collective(kind, "gradients", dp, bucket.parameters * step.shard().element, bucket.parameters, {});
+  gradient_collective(step, kind, dp, own_gradients(step, bucket), ready);
 }
 
 void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket) {
-  const std::uint64_t tied =
-      step.plan().zero == 0 ? bucket.tied_parameters : share(bucket.tied_parameters, dp.size, dp.rank);
-  step.collective(CollectiveKind::all_reduce, "gradients.tied", tie, tied * step.shard().element, tied, {});
+  gradient_collective(step, CollectiveKind::all_reduce, tie, updated(step, dp, own_gradients(step, bucket)), {});
 }
 
-void emit_optimizer(StepEmitter& step, const TrainingSpec& training, std::uint64_t local_parameters,
+void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket>& buckets,
                     const std::vector<Group>& groups) {
+  const TrainingSpec& training = step.training();
   const Bytes element = step.shard().element;
+  Views weights, gradients, updated_weights, summed_gradients;
+  for (const Bucket& bucket : buckets) {
+    const Views all_weights = bucket_views(step, bucket, false, SeenFrom::elsewhere);
+    const Views all_gradients = bucket_views(step, bucket, true, SeenFrom::elsewhere);
+    weights = weights + all_weights;
+    gradients = gradients + all_gradients;
+    updated_weights = updated_weights + updated(step, dp, all_weights);
+    summed_gradients = summed_gradients + updated(step, dp, all_gradients);
+  }
+  const std::uint64_t parameters = total_rows(summed_gradients);
   Deps scale;
+  Views norm;
   if (training.clip_grad) {
-    scale = step.vector("gradient_norm.own", kNormFlops * local_parameters,
-                        {.gradients = local_parameters * element}, {});
+    norm = step.view("gradient_norm", {{{0, 1}}, 0}, {0, 1});
+    scale = step.vector(kNormFlops * parameters, {.gradients = parameters * element}, {},
+                        {.kernel = Kernel::square_sum,
+                         .reads = summed_gradients,
+                         .writes = with_terms(norm, rank_terms(groups))});
     for (const Group& group : groups) {
-      scale =
-          step.collective(CollectiveKind::all_reduce, std::string("gradient_norm.") + to_string(group.axis),
-                          group, kScalarBytes, 1, scale);
+      scale = step.collective(CollectiveKind::all_reduce, group, {kScalarBytes, 1, 0, norm}, scale);
     }
   }
   // States are read and written, the gradient is read, the weight is written.
   const Bytes states = optimizer_bytes_per_parameter(training.optimizer, training.precision);
   const bool reads_weight = training.precision == Precision::fp32;
-  const std::uint64_t flops = (training.optimizer == Optimizer::adam ? kAdamFlops : kSgdFlops) +
-                              (training.clip_grad ? kClipFlops : 0);
-  step.vector("weights", flops * local_parameters,
-              {.parameters = (reads_weight ? 2 : 1) * element * local_parameters,
-               .gradients = element * local_parameters,
-               .optimizer = 2 * states * local_parameters},
-              scale);
+  const std::uint64_t flops =
+      (training.optimizer == Optimizer::adam ? kAdamFlops : kSgdFlops) + (training.clip_grad ? kClipFlops : 0);
+  step.vector(flops * parameters,
+              {.parameters = (reads_weight ? 2 : 1) * element * parameters,
+               .gradients = element * parameters,
+               .optimizer = 2 * states * parameters},
+              scale,
+              {.kernel = Kernel::update,
+               .reads = updated_weights + summed_gradients + norm,
+               .writes = updated_weights,
+               .discards = gradients + norm + weights});
 }
 
 void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket) {
-  step.collective(CollectiveKind::all_gather, "weights", dp, bucket.parameters * step.shard().element,
-                  bucket.parameters, {});
+  const Views views = bucket_views(step, bucket, false, SeenFrom::own_step);
+  const std::uint64_t parameters = total_rows(views);
+  step.collective(CollectiveKind::all_gather, dp, {parameters * step.shard().element, parameters, 0, views}, {});
 }
 
 }  // namespace wafersim::workloads

@@ -26,22 +26,21 @@ std::uint32_t ProgramBuilder::add(Step step, Waits waits) {
   return static_cast<std::uint32_t>(program_.steps.size() - 1);
 }
 
-Waits ProgramBuilder::take_gathers(const Step& step) {
+Waits ProgramBuilder::take_gathers(const std::vector<std::int32_t>& buckets) {
   Waits waits;
-  if (step.kind == StepKind::head) {
-    for (const auto& [bucket, gather] : gathers_) waits.push_back(gather);
-    gathers_.clear();
-  } else if (const auto found = gathers_.find(step.layer); found != gathers_.end()) {
+  for (const std::int32_t bucket : buckets) {
+    const auto found = gathers_.find(bucket);
+    if (found == gathers_.end()) continue;
     waits.push_back(found->second);
     gathers_.erase(found);
   }
   return waits;
 }
 
-void ProgramBuilder::foreground(Step step) {
+void ProgramBuilder::foreground(Step step, const std::vector<std::int32_t>& buckets) {
   // Without an optimizer nothing has taken the gradients of the iteration before.
   const bool fresh_iteration = !program_.steps.empty() && program_.steps.back().iteration != iteration_;
-  Waits waits = join(last_foreground_, take_gathers(step));
+  Waits waits = join(last_foreground_, take_gathers(buckets));
   if (fresh_iteration) waits = join(std::move(waits), std::exchange(syncs_, {}));
   last_foreground_ = {add(step, std::move(waits))};
 }

@@ -16,7 +16,8 @@ namespace wafersim::workloads {
 class ProgramBuilder {
  public:
   void start_iteration(int iteration);
-  void foreground(Step step);
+  /// `buckets`: of the weights that the step uses.
+  void foreground(Step step, const std::vector<std::int32_t>& buckets);
   void gradient_sync(Step step);
   /// Waits for everything before it; comes last before the optimizer.
   void tied_gradient_sync(Step step);
@@ -27,9 +28,7 @@ class ProgramBuilder {
 
  private:
   std::uint32_t add(Step step, std::vector<std::uint32_t> waits);
-  /// Bucket of a step's weights: the layer, -1 for the embedding. The head, which comes last, waits for all
-  /// gathers.
-  std::vector<std::uint32_t> take_gathers(const Step& step);
+  std::vector<std::uint32_t> take_gathers(const std::vector<std::int32_t>& buckets);
 
   Program program_;
   std::int16_t iteration_ = 0;

@@ -23,8 +23,8 @@ std::size_t Replay::AddressHash::operator()(const Address& address) const {
   return mix_bits(mix_bits(std::uint64_t{address.source} << 32 | address.destination) ^ address.key);
 }
 
-Replay::Replay(const Trace& trace, const topology::Mesh& mesh, FaultList& faults)
-    : trace_(trace), mesh_(mesh), faults_(faults), tiles_(trace.tiles.size()) {
+Replay::Replay(const Trace& trace, const topology::Mesh& mesh, FaultList& faults, ReplayObserver* observer)
+    : trace_(trace), mesh_(mesh), faults_(faults), observer_(observer), tiles_(trace.tiles.size()) {
   index_dependents();
   for (std::uint32_t tile = 0; tile < tiles_.size(); ++tile) {
     tiles_[tile].delivered.assign(program(tile).steps.size(), false);
@@ -108,6 +108,7 @@ void Replay::act(const Instance& instance) {
       drain(instance.tile, engine_of(op));
       return;
     case OpKind::send:
+      if (observer_ != nullptr) observer_->performed(instance);
       match(instance, true);
       complete(instance);
       return;
@@ -117,6 +118,7 @@ void Replay::act(const Instance& instance) {
     case OpKind::reduce:
     case OpKind::allocate:
     case OpKind::free:
+      if (observer_ != nullptr) observer_->performed(instance);
       complete(instance);
       return;
   }
@@ -129,6 +131,7 @@ void Replay::drain(std::uint32_t tile, std::size_t engine) {
     const Instance head = queue.front();
     if (tiles_[tile].open.at(head.step).missing[head.op] != 0) return;
     queue.pop_front();
+    if (observer_ != nullptr) observer_->performed(head);
     complete(head);
   }
 }
@@ -152,6 +155,7 @@ void Replay::match(const Instance& instance, bool is_send) {
                          step_name(receive));
     });
   }
+  if (observer_ != nullptr) observer_->received(send, receive);
   complete(receive);
 }
 

@@ -27,12 +27,30 @@ class FaultList {
   std::vector<std::string> texts_;
 };
 
+/// One operation of one step of one tile (an index into Trace::tiles).
+struct OpInstance {
+  std::uint32_t tile = 0;
+  std::uint32_t step = 0;
+  std::uint32_t op = 0;
+  auto operator<=>(const OpInstance&) const = default;
+};
+
+/// Is told what happens in a replay, in an order that the rules permit.
+class ReplayObserver {
+ public:
+  virtual ~ReplayObserver() = default;
+  /// An operation acts; all that it depends on has. Not called for receives.
+  virtual void performed(const OpInstance& at) = 0;
+  /// A receive takes what `sender` sent; performed(sender) came before.
+  virtual void received(const OpInstance& sender, const OpInstance& receiver) = 0;
+};
+
 /// Replays a trace in dataflow order, without time, by the rules at the top of trace.h: every operation acts
 /// as soon as the rules permit, messages arrive at once. Work and memory are linear in the expanded
 /// operations of the open steps. The trace must have passed the static checks of check_trace.
 class Replay {
  public:
-  Replay(const Trace& trace, const topology::Mesh& mesh, FaultList& faults);
+  Replay(const Trace& trace, const topology::Mesh& mesh, FaultList& faults, ReplayObserver* observer = nullptr);
 
   /// Adds a fault for each message of two sizes, and, when the replay stops before the end, for each posted
   /// receive or sent message without a counterpart anywhere in the trace and for each cycle of tiles that
@@ -40,13 +58,7 @@ class Replay {
   void run();
 
  private:
-  /// One operation of one step of one tile (an index into Trace::tiles).
-  struct Instance {
-    std::uint32_t tile = 0;
-    std::uint32_t step = 0;
-    std::uint32_t op = 0;
-    auto operator<=>(const Instance&) const = default;
-  };
+  using Instance = OpInstance;
   struct Address {
     TileId source = kNoTile;
     TileId destination = kNoTile;
@@ -114,6 +126,7 @@ class Replay {
   const Trace& trace_;
   const topology::Mesh& mesh_;
   FaultList& faults_;
+  ReplayObserver* observer_;
   std::vector<Dependents> dependents_;  ///< by template
   std::vector<TileState> tiles_;
   std::deque<Instance> ready_;

@@ -8,6 +8,19 @@ namespace {
 
 std::uint64_t count(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
+/// Query heads and the kv heads that they attend to.
+void cut_heads(Shard& shard, const models::TransformerSpec& model, const PlanSpec& plan, int rank) {
+  const std::uint64_t per_group = count(model.heads / model.kv_heads);
+  if (plan.tp <= model.kv_heads) {
+    shard.kv_heads = share_range(count(model.kv_heads), plan.tp, rank);
+    shard.heads = {shard.kv_heads.first * per_group, shard.kv_heads.count * per_group};
+    return;
+  }
+  shard.heads = share_range(count(model.heads), plan.tp, rank);
+  shard.kv_heads.first = shard.heads.first / per_group;
+  shard.kv_heads.count = ceil_div(shard.heads.end(), per_group) - shard.kv_heads.first;
+}
+
 }  // namespace
 
 std::uint64_t share(std::uint64_t total, int parts, int member) {
@@ -15,60 +28,67 @@ std::uint64_t share(std::uint64_t total, int parts, int member) {
   return total / n + (static_cast<std::uint64_t>(member) < total % n ? 1 : 0);
 }
 
+std::uint64_t share_first(std::uint64_t total, int parts, int member) {
+  const auto n = static_cast<std::uint64_t>(parts);
+  const auto before = static_cast<std::uint64_t>(member);
+  return before * (total / n) + std::min(before, total % n);
+}
+
+std::uint64_t TokenSet::count() const {
+  std::uint64_t total = 0;
+  for (const Range& range : ranges) total += range.count;
+  return total;
+}
+
+TokenSet TokenSet::part(int parts, int member) const {
+  const Range wanted = share_range(count(), parts, member);
+  TokenSet result;
+  result.ordinal = ordinal + wanted.first;
+  std::uint64_t begin = 0;
+  for (const Range& range : ranges) {
+    const std::uint64_t from = std::max(begin, wanted.first);
+    const std::uint64_t to = std::min(begin + range.count, wanted.end());
+    if (from < to) result.ranges.push_back({range.first + from - begin, to - from});
+    begin += range.count;
+  }
+  return result;
+}
+
 Bytes Shard::saved_scores_bytes() const {
   if (fused_attention) return 0;
-  const std::uint64_t scores = sequences * heads * sequence * sequence;
+  const std::uint64_t scores = tokens * heads.count * sequence;
   return dropout ? scores * (2 * element + 1) : scores * element;
 }
 
-Bytes Shard::statistics_bytes() const { return fused_attention ? tokens * heads * 4 : 0; }
+Bytes Shard::statistics_bytes() const { return fused_attention ? tokens * heads.count * 4 : 0; }
 
 Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
-                 int rank) {
+                 const InnerRank& rank) {
   Shard shard;
-  shard.tp = plan.tp;
   shard.rank = rank;
+  shard.tp = plan.tp;
   shard.sequence_parallel = plan.sp == SequenceParallel::megatron;
   shard.fused_attention = model.attention_kernel == models::AttentionKernel::fused;
   shard.dropout = !shard.fused_attention;
   shard.sequences = count(training.microbatch);
   shard.sequence = count(model.sequence);
-  shard.tokens = shard.sequences * shard.sequence;
-  shard.local_tokens = shard.sequence_parallel ? share(shard.tokens, plan.tp, rank) : shard.tokens;
+  shard.all_tokens = shard.sequences * shard.sequence;
+  shard.work = {{{0, shard.all_tokens}}, 0};
+  shard.local = shard.sequence_parallel ? shard.work.part(plan.tp, rank.tp) : shard.work;
+  shard.tokens = shard.work.count();
+  shard.local_tokens = shard.local.count();
   shard.hidden = count(model.hidden);
   shard.head_dim = count(model.head_dim);
-  shard.heads = share(count(model.heads), plan.tp, rank);
-  shard.q_width = shard.heads * shard.head_dim;
-  shard.kv_width = std::max<std::uint64_t>(1, share(count(model.kv_heads), plan.tp, rank)) * shard.head_dim;
-  shard.ffn = share(count(model.ffn), plan.tp, rank);
-  shard.up_width = shard.ffn * (model.mlp == models::Mlp::swiglu ? 2 : 1);
-  shard.vocab = ceil_div(count(model.vocab), count(plan.tp));
+  cut_heads(shard, model, plan, rank.tp);
+  shard.q_width = shard.heads.count * shard.head_dim;
+  shard.kv_width = shard.kv_heads.count * shard.head_dim;
+  shard.ffn = share_range(count(model.ffn), plan.tp, rank.tp);
+  shard.up_width = shard.ffn.count * (model.mlp == models::Mlp::swiglu ? 2 : 1);
+  const std::uint64_t vocab = ceil_div(count(model.vocab), count(plan.tp));
+  shard.vocab = {vocab * static_cast<std::uint64_t>(rank.tp), vocab};
   shard.keys = model.attention == models::AttentionMask::causal ? (shard.sequence + 2) / 2 : shard.sequence;
   shard.element = element_bytes(training.precision);
   return shard;
-}
-
-std::uint64_t layer_parameters(const models::TransformerSpec& model, const Shard& shard) {
-  std::uint64_t total = models::count_parameters(model).norms_per_layer;
-  total += shard.hidden * (shard.qkv_width() + shard.q_width);
-  total += shard.hidden * (shard.up_width + shard.ffn);
-  if (model.has_qkv_bias()) total += shard.qkv_width();
-  if (model.linear_bias) total += shard.hidden + shard.up_width + shard.hidden;
-  return total;
-}
-
-std::uint64_t token_embedding_parameters(const Shard& shard) { return shard.vocab * shard.hidden; }
-
-std::uint64_t embedding_parameters(const models::TransformerSpec& model, const Shard& shard) {
-  const bool learned = model.positions == models::Positions::learned;
-  return token_embedding_parameters(shard) + (learned ? count(model.context) * shard.hidden : 0);
-}
-
-std::uint64_t head_parameters(const models::TransformerSpec& model, const Shard& shard,
-                              bool separate_weight) {
-  const std::uint64_t weight =
-      !model.tied_embeddings || separate_weight ? token_embedding_parameters(shard) : 0;
-  return weight + models::count_parameters(model).final_norm;
 }
 
 Bytes optimizer_bytes_per_parameter(Optimizer optimizer, Precision precision) {

@@ -30,7 +30,27 @@ class ContentHash {
   std::uint64_t state_ = 0;
 };
 
-std::uint64_t hash(const std::string& text) { return ContentHash().add(text).value(); }
+std::uint64_t hash(const Tensor& tensor) {
+  return ContentHash().add(tensor.name).add(static_cast<std::uint64_t>(tensor.scope)).value();
+}
+
+void add_views(ContentHash& content, const Views& views) {
+  content.add(views.size());
+  for (const View& view : views) {
+    content.add(view.tensor).add(static_cast<std::uint64_t>(view.layer)).add(view.absolute ? 1 : 0);
+    content.add(view.region.row).add(view.region.rows).add(view.region.col).add(view.region.cols);
+    content.add(view.terms.first).add(view.terms.count).add(view.terms.total);
+  }
+}
+
+std::uint64_t hash(const Meaning& meaning) {
+  ContentHash content;
+  content.add(static_cast<std::uint64_t>(meaning.kernel)).add(meaning.adds ? 1 : 0);
+  add_views(content, meaning.reads);
+  add_views(content, meaning.writes);
+  add_views(content, meaning.discards);
+  return content.value();
+}
 
 std::uint64_t hash(const Work& work) {
   return ContentHash()
@@ -52,7 +72,7 @@ void add_operation(ContentHash& content, const Op& op) {
               byte(op.detached) << 32 | byte(op.operand.partial) << 40);
   content.add(pack(op.first_dependency, op.dependency_count)).add(pack(op.work, op.peer));
   content.add(pack(op.channel, op.operand.tensor)).add(op.bytes);
-  content.add(byte(op.operand.part) | byte(op.operand.parts) << 16 | byte(op.operand.span) << 32);
+  content.add(op.operand.meaning);
 }
 
 std::uint64_t hash(const StepTemplate& step_template) {
@@ -104,12 +124,14 @@ OpId StepBuilder::receive(Axis axis, std::uint32_t peer, std::uint32_t channel, 
   return message(OpKind::receive, axis, peer, channel, bytes, after, carries, scope);
 }
 
-OpId StepBuilder::allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after) {
-  return memory(OpKind::allocate, memory_class, bytes, after);
+OpId StepBuilder::allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
+                           const Operand& holds) {
+  return memory(OpKind::allocate, memory_class, bytes, after, holds);
 }
 
-OpId StepBuilder::free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after) {
-  return memory(OpKind::free, memory_class, bytes, after);
+OpId StepBuilder::free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
+                       const Operand& held) {
+  return memory(OpKind::free, memory_class, bytes, after, held);
 }
 
 std::uint32_t StepBuilder::new_channels(std::uint32_t count) {
@@ -117,8 +139,12 @@ std::uint32_t StepBuilder::new_channels(std::uint32_t count) {
   return std::exchange(next_channel_, next_channel_ + count);
 }
 
-std::uint32_t StepBuilder::tensor(const std::string& name) {
-  return intern_in(trace_.tensors, trace_.interned.tensors, name);
+std::uint32_t StepBuilder::tensor(const std::string& name, TensorScope scope) {
+  return intern_in(trace_.tensors, trace_.interned.tensors, {name, scope});
+}
+
+std::uint32_t StepBuilder::meaning(Meaning meaning) {
+  return intern_in(trace_.meanings, trace_.interned.meanings, std::move(meaning));
 }
 
 std::uint32_t StepBuilder::finish() {
@@ -156,11 +182,13 @@ OpId StepBuilder::message(OpKind kind, Axis axis, std::uint32_t peer, std::uint3
   return add(op, after);
 }
 
-OpId StepBuilder::memory(OpKind kind, MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after) {
+OpId StepBuilder::memory(OpKind kind, MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
+                         const Operand& what) {
   Op op;
   op.kind = kind;
   op.memory_class = memory_class;
   op.bytes = bytes;
+  op.operand = what;
   return add(op, after);
 }
 

@@ -25,8 +25,9 @@ class StepBuilder {
   OpId receive(Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
                const std::vector<OpId>& after, const Operand& carries = {},
                MatchScope scope = MatchScope::step);
-  OpId allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after);
-  OpId free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after);
+  OpId allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
+                const Operand& holds = {});
+  OpId free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after, const Operand& held = {});
   /// Marks an operation as one that later steps do not wait for.
   void detach(OpId op) { template_.ops[op].detached = true; }
 
@@ -34,7 +35,8 @@ class StepBuilder {
   std::uint32_t new_channel() { return new_channels(1); }
   /// The first of `count` consecutive ones.
   std::uint32_t new_channels(std::uint32_t count);
-  std::uint32_t tensor(const std::string& name);
+  std::uint32_t tensor(const std::string& name, TensorScope scope = TensorScope::activation);
+  std::uint32_t meaning(Meaning meaning);
   Trace& trace() { return trace_; }
   std::size_t size() const { return template_.ops.size(); }
 
@@ -48,7 +50,8 @@ class StepBuilder {
                const Operand& makes);
   OpId message(OpKind kind, Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
                const std::vector<OpId>& after, const Operand& carries, MatchScope scope);
-  OpId memory(OpKind kind, MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after);
+  OpId memory(OpKind kind, MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
+              const Operand& what);
   std::uint32_t intern(const Work& work);
 
   Trace& trace_;

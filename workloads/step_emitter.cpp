@@ -9,10 +9,6 @@ namespace {
 /// Channels of the pipeline transfers, which match by microbatch.
 std::uint32_t boundary_channel(Boundary boundary) { return boundary == Boundary::forward ? 0 : 1; }
 
-const char* boundary_tensor(Boundary boundary) {
-  return boundary == Boundary::forward ? "boundary" : "boundary.gradient";
-}
-
 }  // namespace
 
 Deps join(Deps first, const Deps& second) {
@@ -20,15 +16,27 @@ Deps join(Deps first, const Deps& second) {
   return first;
 }
 
+Views operator+(Views first, const Views& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Views with_terms(Views views, const Terms& terms) {
+  for (View& view : views) view.terms = terms;
+  return views;
+}
+
 Traffic operator+(const Traffic& a, const Traffic& b) {
   return {a.scratch + b.scratch, a.saved + b.saved, a.parameters + b.parameters, a.gradients + b.gradients,
           a.optimizer + b.optimizer};
 }
 
+Traffic kept(Bytes bytes, bool keep) { return keep ? Traffic{.saved = bytes} : Traffic{.scratch = bytes}; }
+
 StepEmitter::StepEmitter(Trace& trace, std::string name, const RankContext& context)
     : builder_(trace, std::move(name)), context_(context) {}
 
-Work StepEmitter::work(const Traffic& traffic) const {
+Work StepEmitter::work_of(const Traffic& traffic) const {
   Work result;
   result.sram_bytes =
       traffic.scratch + traffic.saved + traffic.parameters + traffic.gradients + traffic.optimizer;
@@ -42,100 +50,174 @@ Work StepEmitter::work(const Traffic& traffic) const {
   return result;
 }
 
-Operand StepEmitter::operand(const std::string& name) {
+Operand StepEmitter::operand(Meaning meaning) {
   Operand made;
-  made.tensor = builder_.tensor(name);
-  made.part = static_cast<std::uint16_t>(context_.shard.rank);
-  made.parts = static_cast<std::uint16_t>(context_.shard.tp);
+  const Views& named = meaning.writes.empty() ? meaning.reads : meaning.writes;
+  if (!named.empty()) made.tensor = named.front().tensor;
+  made.meaning = builder_.meaning(std::move(meaning));
   return made;
 }
 
-Deps StepEmitter::gemm(const std::string& name, const models::GemmShape& shape, const Traffic& traffic,
-                       const Deps& after, Bytes result_bytes) {
-  Work product = work(traffic);
+Views StepEmitter::view(const std::string& tensor, const TokenSet& tokens, const Range& columns) {
+  Views result;
+  const std::uint32_t index = builder_.tensor(tensor);
+  for (const Range& rows : tokens.ranges) {
+    result.push_back({.tensor = index, .region = {rows.first, rows.count, columns.first, columns.count}});
+  }
+  return result;
+}
+
+Views StepEmitter::others(const Views& views) const {
+  const std::uint64_t before = shard().local.ordinal - shard().work.ordinal;
+  const std::uint64_t behind = before + shard().local_tokens;
+  return slice_rows(views, 0, before) + slice_rows(views, behind, shard().tokens - behind);
+}
+
+Views StepEmitter::shifted(Views views, int layer) {
+  for (View& view : views) view.layer += layer;
+  return views;
+}
+
+Views StepEmitter::of_layer(Views views, int layer) {
+  for (View& view : views) {
+    view.layer = layer;
+    view.absolute = true;
+  }
+  return views;
+}
+
+Views StepEmitter::weights(const std::vector<Region>& regions) {
+  Views result;
+  const std::uint32_t index = builder_.tensor(tensors::kWeights, TensorScope::parameter);
+  for (const Region& region : regions) {
+    if (region.rows > 0) result.push_back({.tensor = index, .region = region});
+  }
+  return result;
+}
+
+Views StepEmitter::gradients(const std::vector<Region>& regions) {
+  Views result = weights(regions);
+  const std::uint32_t index = builder_.tensor(tensors::kGradients, TensorScope::gradient);
+  for (View& view : result) view.tensor = index;
+  return result;
+}
+
+Deps StepEmitter::gemm(const models::GemmShape& shape, const Traffic& traffic, const Deps& after,
+                       Meaning meaning, Bytes result_bytes) {
+  Work product = work_of(traffic);
   product.gemm = shape;
-  return {builder_.matrix(product, hold(result_bytes, after), operand(name))};
+  return {builder_.matrix(product, hold(result_bytes, after), operand(std::move(meaning)))};
 }
 
-Deps StepEmitter::vector(const std::string& name, std::uint64_t flops, const Traffic& traffic,
-                         const Deps& after, Bytes result_bytes) {
-  Work elementwise = work(traffic);
+Deps StepEmitter::vector(std::uint64_t flops, const Traffic& traffic, const Deps& after, Meaning meaning,
+                         Bytes result_bytes) {
+  Work elementwise = work_of(traffic);
   elementwise.vector_flops = flops;
-  return {builder_.vector(elementwise, hold(result_bytes, after), operand(name))};
+  return {builder_.vector(elementwise, hold(result_bytes, after), operand(std::move(meaning)))};
 }
 
-Deps StepEmitter::hold(Bytes bytes, const Deps& after) {
+Deps StepEmitter::hold(Bytes bytes, const Deps& after, Meaning meaning) {
   if (bytes == 0) return after;
-  return {builder_.allocate(MemoryClass::activations, bytes, after)};
+  return {builder_.allocate(MemoryClass::activations, bytes, after, operand(std::move(meaning)))};
 }
 
-void StepEmitter::release(Bytes bytes, const Deps& after) {
-  if (bytes > 0) builder_.free(MemoryClass::activations, bytes, after);
+void StepEmitter::release(Bytes bytes, const Deps& after, Views discards) {
+  if (bytes == 0) return;
+  builder_.free(MemoryClass::activations, bytes, after,
+                operand({.kernel = Kernel::memory, .discards = std::move(discards)}));
 }
 
-Deps StepEmitter::collective(CollectiveKind kind, const std::string& name, const Group& group, Bytes bytes,
-                             std::uint64_t elements, const Deps& after) {
-  if (group.size == 1 || bytes == 0) return after;
-  const PlanSpec& plan = context_.input.plan;
+Deps StepEmitter::collective(CollectiveKind kind, const Group& group, CollectiveVector vector,
+                             const Deps& after) {
+  if (group.size == 1 || vector.bytes == 0) return after;
   const Collective algorithm =
-      choose_algorithm(plan.collectives, kind, group, bytes, context_.input.hardware);
-  const CollectiveVector vector{bytes, elements, builder_.tensor(name)};
+      choose_algorithm(plan().collectives, kind, group, vector.bytes, context_.input.hardware);
+  vector.tensor = vector.views.front().tensor;
   const auto emit = kind == CollectiveKind::all_gather       ? all_gather
                     : kind == CollectiveKind::reduce_scatter ? reduce_scatter
                                                              : all_reduce;
-  return emit(builder_, group, algorithm, vector, after, plan.collective_chunks);
+  return emit(builder_, group, algorithm, vector, after, plan().collective_chunks);
 }
 
-Deps StepEmitter::gather_tokens(const std::string& name, const Deps& after) {
-  if (!shard().gathers()) return after;
-  const Deps ready = hold(shard().stream_bytes(), after);
-  return collective(CollectiveKind::all_gather, name, context_.tp, shard().stream_bytes(),
-                    shard().tokens * shard().hidden, ready);
+Deps StepEmitter::gather(const Views& own, const std::string& whole, const Deps& after) {
+  const Deps ready = hold(shard().stream_bytes(), after,
+                          {.kernel = Kernel::copy, .reads = own, .writes = local(whole)});
+  return collective(CollectiveKind::all_gather, context_.tp,
+                    {shard().stream_bytes(), shard().tokens * shard().hidden, 0, work(whole)}, ready);
 }
 
-void StepEmitter::release_gathered(const Deps& after) {
-  if (shard().gathers()) release(shard().stream_bytes(), after);
+Deps StepEmitter::gather_tokens(const std::string& tensor, const Deps& after) {
+  return shard().gathers() ? gather(gathered_source(tensor), tensor + ".gathered", after) : after;
 }
 
-Deps StepEmitter::reduce_tokens(const std::string& name, const Deps& after) {
+Views StepEmitter::gathered_source(const std::string& tensor) {
+  return tensor == tensors::kStreamGradient ? stream_gradient(1) : local(tensor);
+}
+
+Views StepEmitter::gathered(const std::string& tensor) {
+  return shard().gathers() ? work(tensor + ".gathered") : gathered_source(tensor);
+}
+
+void StepEmitter::release_gathered(const std::string& tensor, const Deps& after) {
+  if (shard().gathers()) release(shard().stream_bytes(), after, work(tensor + ".gathered"));
+}
+
+Deps StepEmitter::reduce_tokens(const Views& sums, const Deps& after) {
   const auto kind = shard().sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-  return collective(kind, name, context_.tp, shard().stream_bytes(), shard().tokens * shard().hidden, after);
+  return collective(kind, context_.tp, {shard().stream_bytes(), shard().tokens * shard().hidden, 0, sums}, after);
 }
 
-Deps StepEmitter::reduce_token_scalars(const std::string& name, const Deps& after) {
-  return collective(CollectiveKind::all_reduce, name, context_.tp, 4 * shard().tokens, shard().tokens, after);
+Deps StepEmitter::reduce_token_scalars(const std::string& tensor, Kernel combine, const Deps& after) {
+  return collective(CollectiveKind::all_reduce, context_.tp,
+                    {4 * shard().tokens, shard().tokens, 0, work(tensor, {0, 1}), combine}, after);
 }
 
 bool StepEmitter::boundary_is_sliced() const {
-  return shard().tp > 1 && !shard().sequence_parallel && !context_.input.plan.pp_transfer_full;
+  return shard().tp > 1 && !shard().sequence_parallel && !plan().pp_transfer_full;
 }
 
 Bytes StepEmitter::boundary_bytes() const {
-  return boundary_is_sliced() ? share(shard().stream_bytes(), shard().tp, shard().rank)
+  return boundary_is_sliced() ? share(shard().tokens, shard().tp, shard().rank.tp) * shard().hidden * shard().element
                               : shard().local_stream_bytes();
 }
 
+/// What a rank exchanges of the residual stream at a stage's first (0) or last (1) layer.
+Views StepEmitter::boundary_views(Boundary boundary, int layer) {
+  const TokenSet rows = boundary_is_sliced() ? shard().work.part(shard().tp, shard().rank.tp) : shard().local;
+  const char* tensor = boundary == Boundary::forward ? tensors::kStream : tensors::kStreamGradient;
+  return shifted(view(tensor, rows, {0, shard().hidden}), layer);
+}
+
 Deps StepEmitter::receive_boundary(Boundary boundary) {
-  const std::string tensor = boundary_tensor(boundary);
-  const std::uint32_t peer = boundary == Boundary::forward ? context_.previous_stage : context_.next_stage;
+  const bool forward = boundary == Boundary::forward;
+  const std::uint32_t peer = forward ? context_.previous_stage : context_.next_stage;
+  const int layer = forward ? 0 : 1;
   Deps arrived = hold(shard().local_stream_bytes(), {});
   if (boundary_bytes() > 0) {
-    arrived = {builder_.receive(Axis::pp, peer, boundary_channel(boundary), boundary_bytes(), arrived,
-                                operand(tensor), MatchScope::microbatch)};
+    const Operand carried = operand({.kernel = Kernel::transfer, .writes = boundary_views(boundary, layer)});
+    arrived = {builder_.receive(Axis::pp, peer, boundary_channel(boundary), boundary_bytes(), arrived, carried,
+                                MatchScope::microbatch)};
   }
   if (!boundary_is_sliced()) return arrived;
-  return collective(CollectiveKind::all_gather, tensor + ".gathered", context_.tp, shard().stream_bytes(),
-                    shard().tokens * shard().hidden, arrived);
+  return collective(CollectiveKind::all_gather, context_.tp,
+                    {shard().stream_bytes(), shard().tokens * shard().hidden, 0,
+                     forward ? stream(layer) : stream_gradient(layer)},
+                    arrived);
 }
 
 void StepEmitter::send_boundary(Boundary boundary, const Deps& after) {
-  const std::uint32_t peer = boundary == Boundary::forward ? context_.next_stage : context_.previous_stage;
+  const bool forward = boundary == Boundary::forward;
+  const std::uint32_t peer = forward ? context_.next_stage : context_.previous_stage;
+  const int layer = forward ? 1 : 0;
+  const Views whole = forward ? stream(layer) : stream_gradient(layer);
   release(shard().local_stream_bytes() - boundary_bytes(), after);
   if (boundary_bytes() == 0) return;
-  const OpId send = builder_.send(Axis::pp, peer, boundary_channel(boundary), boundary_bytes(), after,
-                                  operand(boundary_tensor(boundary)), MatchScope::microbatch);
+  const Operand carried = operand({.kernel = Kernel::transfer, .writes = boundary_views(boundary, layer)});
+  const OpId send = builder_.send(Axis::pp, peer, boundary_channel(boundary), boundary_bytes(), after, carried,
+                                  MatchScope::microbatch);
   builder_.detach(send);
-  builder_.detach(builder_.free(MemoryClass::activations, boundary_bytes(), {send}));
+  builder_.detach(builder_.free(MemoryClass::activations, boundary_bytes(), {send},
+                                operand({.kernel = Kernel::memory, .discards = whole})));
 }
 
 }  // namespace wafersim::workloads

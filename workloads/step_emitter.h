@@ -6,6 +6,7 @@
 
 #include "workloads/collectives.h"
 #include "workloads/lowering.h"
+#include "workloads/parameter_layout.h"
 #include "workloads/shard.h"
 #include "workloads/step_builder.h"
 
@@ -14,6 +15,8 @@ namespace wafersim::workloads {
 /// Operations that must be complete before something else starts.
 using Deps = std::vector<OpId>;
 Deps join(Deps first, const Deps& second);
+Views operator+(Views first, const Views& second);
+Views with_terms(Views views, const Terms& terms);
 
 /// The bytes that an operation reads and writes, by what they belong to. All of them pass through SRAM; those
 /// of a class that lives in DRAM pass through DRAM as well. `scratch` is made and used up within a step and
@@ -26,12 +29,16 @@ struct Traffic {
   Bytes optimizer = 0;
 };
 Traffic operator+(const Traffic& a, const Traffic& b);
+/// Bytes that are saved for the backward step, or used up in this one.
+Traffic kept(Bytes bytes, bool keep);
 
-/// What all steps of one tensor-parallel rank have in common.
+/// What all steps of one inner rank have in common.
 struct RankContext {
   const LoweringInput& input;
+  const ParameterLayout& layout;
   Shard shard;
   Group tp;
+  std::vector<Range> kv_sharers{};   ///< by kv head: the tensor-parallel ranks that hold it, when there are several
   std::uint32_t previous_stage = 0;  ///< peer with the same ranks on the neighbouring stages
   std::uint32_t next_stage = 0;
   std::array<bool, kMemoryClasses> in_dram{};
@@ -40,8 +47,16 @@ struct RankContext {
 /// Which neighbours a step of a stage's edge exchanges the boundary tensor with.
 enum class Boundary { forward, backward };
 
+/// Names of tensors that more than one file knows.
+namespace tensors {
+inline constexpr const char* kStream = "stream";  ///< the residual stream; of layer l: its input
+inline constexpr const char* kStreamGradient = "stream.gradient";
+inline constexpr const char* kWeights = "weights";
+inline constexpr const char* kGradients = "gradients";
+}  // namespace tensors
+
 /// Writes the operations of one step in the terms of a transformer. A thin layer over StepBuilder: it turns
-/// traffic into works by the placement of the memory classes and knows the rank's group.
+/// traffic into works by the placement of the memory classes, knows the rank's groups and names its tensors.
 class StepEmitter {
  public:
   StepEmitter(Trace& trace, std::string name, const RankContext& context);
@@ -49,28 +64,54 @@ class StepEmitter {
   const Shard& shard() const { return context_.shard; }
   const models::TransformerSpec& model() const { return context_.input.model; }
   const PlanSpec& plan() const { return context_.input.plan; }
+  const TrainingSpec& training() const { return context_.input.training; }
+  const ParameterLayout& layout() const { return context_.layout; }
+  const RankContext& context() const { return context_; }
 
-  /// A product after `after`, which makes the tensor `name`; with `result_bytes` its result is allocated
-  /// first.
-  Deps gemm(const std::string& name, const models::GemmShape& shape, const Traffic& traffic,
-            const Deps& after, Bytes result_bytes = 0);
+  /// Rows of the tokens that the rank works on, or of those of its residual stream, and columns `columns`.
+  Views work(const std::string& tensor, const Range& columns) { return view(tensor, shard().work, columns); }
+  Views local(const std::string& tensor, const Range& columns) { return view(tensor, shard().local, columns); }
+  /// The same of the hidden width.
+  Views work(const std::string& tensor) { return work(tensor, {0, shard().hidden}); }
+  Views local(const std::string& tensor) { return local(tensor, {0, shard().hidden}); }
+  Views view(const std::string& tensor, const TokenSet& tokens, const Range& columns);
+  /// The rank's part of the residual stream `layer` layers on (0: the input of the step's layer), or of its
+  /// gradient. stream_of() is that of a layer by its number.
+  Views stream(int layer) { return shifted(local(tensors::kStream), layer); }
+  Views stream_gradient(int layer) { return shifted(local(tensors::kStreamGradient), layer); }
+  /// Of views of all rows that the rank works on, those that are not of its residual stream.
+  Views others(const Views& views) const;
+  static Views shifted(Views views, int layer);
+  static Views of_layer(Views views, int layer);
+  Views weights(const std::vector<Region>& regions);
+  Views gradients(const std::vector<Region>& regions);
+
+  /// A product after `after`; with `result_bytes` its result is allocated first.
+  Deps gemm(const models::GemmShape& shape, const Traffic& traffic, const Deps& after, Meaning meaning,
+            Bytes result_bytes = 0);
   /// An element-wise operation, as gemm().
-  Deps vector(const std::string& name, std::uint64_t flops, const Traffic& traffic, const Deps& after,
+  Deps vector(std::uint64_t flops, const Traffic& traffic, const Deps& after, Meaning meaning,
               Bytes result_bytes = 0);
 
-  /// Activations of `bytes` from now on, or until released. Nothing for 0 bytes: returns `after`.
-  Deps hold(Bytes bytes, const Deps& after);
-  void release(Bytes bytes, const Deps& after);
+  /// Activations of `bytes` from now on, or until released. Nothing for 0 bytes: returns `after`. `meaning`: what
+  /// the buffer holds from the start.
+  Deps hold(Bytes bytes, const Deps& after, Meaning meaning = {});
+  void release(Bytes bytes, const Deps& after, Views discards = {});
 
-  /// All-gathers the residual stream over the tensor-parallel group into a buffer of its own (to be released
-  /// by release_gathered) when the rank holds a part of its tokens only; returns `after` otherwise.
-  Deps gather_tokens(const std::string& name, const Deps& after);
-  void release_gathered(const Deps& after);
+  /// All-gathers `own`, the rows of the rank's residual stream, over the tensor-parallel group into the tensor
+  /// `whole`, a new buffer.
+  Deps gather(const Views& own, const std::string& whole, const Deps& after);
+  /// The same for a tensor by name into `tensor`.gathered, to be released by release_gathered, when the rank
+  /// holds a part of its tokens only; returns `after` otherwise.
+  Deps gather_tokens(const std::string& tensor, const Deps& after);
+  /// What an operation reads after that.
+  Views gathered(const std::string& tensor);
+  void release_gathered(const std::string& tensor, const Deps& after);
   /// Sums the partial results of the group in place: reduce-scatter over tokens with sequence parallelism,
   /// all-reduce without.
-  Deps reduce_tokens(const std::string& name, const Deps& after);
-  /// Sums 4-byte values, one for each token.
-  Deps reduce_token_scalars(const std::string& name, const Deps& after);
+  Deps reduce_tokens(const Views& sums, const Deps& after);
+  /// Combines 4-byte values, one for each token.
+  Deps reduce_token_scalars(const std::string& tensor, Kernel combine, const Deps& after);
 
   /// Receives the residual stream (or its gradient) from the neighbouring stage into a new buffer of
   /// local_stream_bytes(). The rank's own shard with sequence parallelism; without it a slice that is then
@@ -79,16 +120,19 @@ class StepEmitter {
   /// Sends it, detached, and frees the buffer of local_stream_bytes() that holds it.
   void send_boundary(Boundary boundary, const Deps& after);
 
-  /// Any other collective over any group.
-  Deps collective(CollectiveKind kind, const std::string& name, const Group& group, Bytes bytes,
-                  std::uint64_t elements, const Deps& after);
+  /// Any other collective over any group. `vector.tensor` is set from its views.
+  Deps collective(CollectiveKind kind, const Group& group, CollectiveVector vector, const Deps& after);
   std::uint32_t finish() { return builder_.finish(); }
 
+  StepBuilder& builder() { return builder_; }
+  Work work_of(const Traffic& traffic) const;
+  Operand operand(Meaning meaning);
+
  private:
-  Work work(const Traffic& traffic) const;
-  Operand operand(const std::string& name);
+  Views gathered_source(const std::string& tensor);
   Bytes boundary_bytes() const;
   bool boundary_is_sliced() const;
+  Views boundary_views(Boundary boundary, int layer);
 
   StepBuilder builder_;
   const RankContext& context_;

@@ -90,12 +90,13 @@ const char* to_string(Pass pass) {
 }
 
 Bytes Trace::memory_bytes() const {
-  Bytes total = held(tensors) + held(works) + held(templates) + held(programs) + held(tiles) + held(peers) +
+  Bytes total = held(tensors) + held(meanings) + held(works) + held(templates) + held(programs) + held(tiles) + held(peers) +
                 held(statics);
   for (const StepTemplate& each : templates)
     total += each.name.size() + held(each.ops) + held(each.dependencies);
   for (const Program& each : programs) total += held(each.steps) + held(each.waits);
-  for (const std::string& each : tensors) total += each.size();
+  for (const Tensor& each : tensors) total += each.name.size();
+  for (const Meaning& each : meanings) total += held(each.reads) + held(each.writes) + held(each.discards);
   return total;
 }
 

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "models/cost.h"
 #include "topology/mesh.h"
+#include "workloads/meaning.h"
 #include "workloads/plan.h"
 
 /// The trace is the waist of wafersim: what is to be done, without cycles; below it nobody knows of
@@ -31,14 +32,11 @@ namespace wafersim::workloads {
 enum class OpKind : std::uint8_t { matrix, vector, reduce, send, receive, allocate, free };
 const char* to_string(OpKind kind);
 
-/// Which part of which tensor an operation makes or a message carries: the shards part .. part + span - 1 of
-/// `parts`.
+/// What an operation makes or a message carries.
 struct Operand {
-  std::uint32_t tensor = 0;  ///< index into Trace::tensors
-  std::uint16_t part = 0;
-  std::uint16_t parts = 1;
-  std::uint16_t span = 1;
-  bool partial = false;  ///< a sum over some members only, which its receiver adds to its own
+  std::uint32_t tensor = 0;   ///< index into Trace::tensors, for messages
+  std::uint32_t meaning = 0;  ///< index into Trace::meanings; 0 says nothing
+  bool partial = false;       ///< a sum over some members only, which its receiver adds to its own
   bool operator==(const Operand&) const = default;
 };
 
@@ -115,6 +113,7 @@ struct Program {
 /// Resident memory of a tile before the first step.
 struct StaticMemory {
   std::array<Bytes, kMemoryClasses> bytes{};
+  Views holds{};  ///< parameters, by absolute layer
 };
 
 struct TileBinding {
@@ -131,12 +130,14 @@ struct TileBinding {
 /// only; what is pushed into a trace by hand is not in it and will not be shared.
 struct TraceIndex {
   std::unordered_multimap<std::uint64_t, std::uint32_t> tensors;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> meanings;
   std::unordered_multimap<std::uint64_t, std::uint32_t> works;
   std::unordered_multimap<std::uint64_t, std::uint32_t> templates;
 };
 
 struct Trace {
-  std::vector<std::string> tensors{"-"};
+  std::vector<Tensor> tensors{{"-", TensorScope::activation}};
+  std::vector<Meaning> meanings{{}};
   std::vector<Work> works;
   std::vector<StepTemplate> templates;
   std::vector<Program> programs;
@@ -147,6 +148,8 @@ struct Trace {
   std::array<bool, kMemoryClasses> in_dram{};
   int pipeline_stages = 1;
   int iterations = 1;
+  int replicas = 1;      ///< TileBinding::group / pipeline_stages is a tile's replica
+  int microbatches = 1;  ///< of a replica in an iteration
   TraceIndex interned;
 
   TileId peer(const TileBinding& binding, std::uint32_t index) const {

@@ -75,7 +75,7 @@ TEST(CsvTables, MessagesStreamIntoTheirFile) {
   const RunFixture run;
   const TestDirectory directory;
   const std::filesystem::path path = directory.path() / "messages.csv";
-  const std::vector<std::string> tensors = {"-", "activations"};
+  const std::vector<workloads::Tensor> tensors = {{"-"}, {"activations"}};
   MessageLog log(path, run.mesh, tensors);
   sim::MessageRecord message;
   message.source = 0;

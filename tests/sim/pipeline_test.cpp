@@ -136,7 +136,7 @@ TEST(Pipeline, ActivationsOfMicrobatchesInFlight) {
     const Outcome one = run_pipeline(layers_only(stages, layers, 1, schedule));
     for (const int microbatches : {2, 3, 7}) {
       const LoweringFixture fixture = layers_only(stages, layers, microbatches, schedule);
-      const workloads::Shard shard = workloads::make_shard(fixture.model, fixture.training, fixture.plan, 0);
+      const workloads::Shard shard = workloads::make_shard(fixture.model, fixture.training, fixture.plan, {});
       const Bytes saved =
           layers * workloads::saved_bytes_per_layer(fixture.model, shard, fixture.training.recompute);
       const Outcome many = run_pipeline(fixture);

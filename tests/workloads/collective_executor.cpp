@@ -6,36 +6,26 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "workloads/shard.h"
 
 namespace wafersim::workloads {
 namespace {
 
 using Numbers = std::vector<std::uint64_t>;
 
-struct Range {
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
-
-Range cut(std::size_t count, std::size_t parts, std::size_t index) {
-  const auto begin = [&](std::size_t i) { return i * (count / parts) + std::min(i, count % parts); };
-  return {begin(index), begin(index + 1)};
-}
-
-/// The numbers that an operand names, by the rule of collectives.h: chunks first, then shards.
-Range range_of(const Operand& operand, int chunks, std::size_t count) {
-  const std::size_t members = operand.parts / static_cast<std::size_t>(chunks);
-  const std::size_t chunk = operand.part / members, shard = operand.part % members;
-  const Range piece = cut(count, static_cast<std::size_t>(chunks), chunk);
-  const std::size_t length = piece.last - piece.first;
-  return {piece.first + cut(length, members, shard).first,
-          piece.first + cut(length, members, shard + operand.span - 1).last};
+/// Where the numbers that an operation names stand in the vector.
+std::vector<std::size_t> places_of(const Trace& trace, const Op& op) {
+  std::vector<std::size_t> places;
+  for (const View& view : trace.meanings.at(op.operand.meaning).writes) {
+    for (std::size_t i = view.region.row; i < view.region.row_end(); ++i) places.push_back(i);
+  }
+  return places;
 }
 
 class Executor {
  public:
-  Executor(const Trace& trace, int chunks, std::vector<Numbers>& vectors, std::uint64_t seed)
-      : trace_(trace), chunks_(chunks), vectors_(vectors), random_(seed, "collective executor") {
+  Executor(const Trace& trace, std::vector<Numbers>& vectors, std::uint64_t seed)
+      : trace_(trace), vectors_(vectors), random_(seed, "collective executor") {
     for (const TileBinding& tile : trace.tiles) {
       const std::vector<Op>& ops = template_of(tile.tile).ops;
       landed_.emplace_back(ops.size());
@@ -116,11 +106,11 @@ class Executor {
 
   void send(TileId tile, const Op& op) {
     const Numbers& own = vectors_[tile];
-    const Range range = range_of(op.operand, chunks_, own.size());
-    require_invariant(range.last - range.first == op.bytes, "a message carries what it names");
+    Numbers carried;
+    for (const std::size_t place : places_of(trace_, op)) carried.push_back(own[place]);
+    require_invariant(carried.size() == op.bytes, "a message carries what it names");
     const Address address{tile, trace_.peer(trace_.tiles[tile], op.peer), op.channel};
-    const auto at = [&](std::size_t i) { return own.begin() + static_cast<std::ptrdiff_t>(i); };
-    const bool fresh = in_flight_.emplace(address, Numbers(at(range.first), at(range.last))).second;
+    const bool fresh = in_flight_.emplace(address, std::move(carried)).second;
     require_invariant(fresh, "two messages under way share a channel");
     if (const auto receiver = posted_.extract(address); !receiver.empty())
       runnable_.push_back(receiver.mapped());
@@ -135,30 +125,28 @@ class Executor {
     }
     require_invariant(message.mapped().size() == op.bytes, "a message has one size");
     Numbers& own = vectors_[instance.tile];
-    const Range range = range_of(op.operand, chunks_, own.size());
     if (op.operand.partial) {
       landed_[instance.tile][instance.op] = message.mapped();
     } else {
-      std::copy(message.mapped().begin(), message.mapped().end(),
-                own.begin() + static_cast<std::ptrdiff_t>(range.first));
+      std::size_t next = 0;
+      for (const std::size_t place : places_of(trace_, op)) own[place] = message.mapped()[next++];
     }
     return true;
   }
 
   void reduce(const Instance& instance, const Op& op) {
     const auto [tile, number] = instance;
-    const Range range = range_of(op.operand, chunks_, vectors_[tile].size());
+    const std::vector<std::size_t> places = places_of(trace_, op);
     for (const OpId dependency : dependencies_of(tile, number)) {
       if (template_of(tile).ops[dependency].kind != OpKind::receive) continue;
       Numbers& landed = landed_[tile][dependency];
-      require_invariant(landed.size() == range.last - range.first, "a reduction adds what has landed, once");
-      for (std::size_t k = 0; k < landed.size(); ++k) vectors_[tile][range.first + k] += landed[k];
+      require_invariant(landed.size() == places.size(), "a reduction adds what has landed, once");
+      for (std::size_t k = 0; k < landed.size(); ++k) vectors_[tile][places[k]] += landed[k];
       landed.clear();
     }
   }
 
   const Trace& trace_;
-  int chunks_;
   std::vector<Numbers>& vectors_;
   RandomStream random_;
   std::vector<std::vector<std::uint32_t>>
@@ -176,7 +164,9 @@ class Executor {
 OpId start_operation(StepBuilder& builder) { return builder.vector(Work{}, {}); }
 
 void lower_member(StepBuilder& builder, const Group& group, const CollectiveCase& wanted) {
-  const CollectiveVector vector{wanted.bytes, wanted.bytes, builder.tensor("vector")};
+  const std::uint32_t tensor = builder.tensor("vector");
+  const CollectiveVector vector{wanted.bytes, wanted.bytes, tensor,
+                                {{.tensor = tensor, .region = {0, wanted.bytes, 0, 1}}}};
   const std::vector<OpId> after{start_operation(builder)};
   switch (wanted.kind) {
     case CollectiveKind::all_gather:
@@ -214,19 +204,14 @@ Trace lower_case(const CollectiveCase& wanted) {
   return trace;
 }
 
-Bytes execute(const Trace& trace, int chunks, std::vector<Numbers>& vectors, std::uint64_t seed) {
-  return Executor(trace, chunks, vectors, seed).run();
+Bytes execute(const Trace& trace, std::vector<Numbers>& vectors, std::uint64_t seed) {
+  return Executor(trace, vectors, seed).run();
 }
 
 std::pair<std::size_t, std::size_t> shard_bytes(const CollectiveCase& wanted, int chunk, int rank) {
-  const auto members = static_cast<std::uint16_t>(wanted.shape.size());
-  const Operand operand{.tensor = 0,
-                        .part = static_cast<std::uint16_t>(chunk * members + rank),
-                        .parts = static_cast<std::uint16_t>(wanted.chunks * members),
-                        .span = 1,
-                        .partial = false};
-  const Range range = range_of(operand, wanted.chunks, wanted.bytes);
-  return {range.first, range.last};
+  const Range shard = share_range(wanted.bytes, wanted.shape.size(), rank);
+  const Range part = share_range(shard.count, wanted.chunks, chunk);
+  return {shard.first + part.first, shard.first + part.end()};
 }
 
 }  // namespace wafersim::workloads

@@ -26,10 +26,9 @@ Trace lower_case(const CollectiveCase& wanted);
 /// dependencies do not order happens in any order. Throws InternalError when the run stalls, a message
 /// differs at its ends or memory is freed twice. Returns the largest number of bytes that a member held in
 /// landing buffers.
-Bytes execute(const Trace& trace, int chunks, std::vector<std::vector<std::uint64_t>>& vectors,
-              std::uint64_t seed);
+Bytes execute(const Trace& trace, std::vector<std::vector<std::uint64_t>>& vectors, std::uint64_t seed);
 
-/// First and one past the last byte of rank `rank`'s shard of piece `chunk`.
+/// First and one past the last byte of piece `chunk` of rank `rank`'s shard.
 std::pair<std::size_t, std::size_t> shard_bytes(const CollectiveCase& wanted, int chunk, int rank);
 
 }  // namespace wafersim::workloads

@@ -67,7 +67,7 @@ void expect_right_result(const CollectiveCase& wanted) {
   const Numbers expected = expected_vector(wanted, inputs);
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     std::vector<Numbers> vectors = inputs;
-    execute(trace, wanted.chunks, vectors, seed);
+    execute(trace, vectors, seed);
     for (int rank = 0; rank < wanted.shape.size(); ++rank) {
       const Numbers& got = vectors[static_cast<std::size_t>(rank)];
       if (wanted.kind != CollectiveKind::reduce_scatter) {
@@ -168,7 +168,7 @@ TEST_P(EveryCollective, HoldsAtMostTwoLandingBuffersForEachNeighbour) {
                                                                 : 8;
     const Bytes neighbours = GetParam() == Collective::ring ? 1 : 2;
     std::vector<Numbers> vectors = random_vectors(wanted);
-    EXPECT_LE(execute(lower_case(wanted), 1, vectors, 3), 2 * neighbours * largest) << describe(wanted);
+    EXPECT_LE(execute(lower_case(wanted), vectors, 3), 2 * neighbours * largest) << describe(wanted);
   }
 }
 

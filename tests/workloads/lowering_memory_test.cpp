@@ -32,7 +32,7 @@ TEST(Lowering, SavedActivationsAreMegatrons) {
         const double paper = recompute == Recompute::full
                                  ? static_cast<double>(setup.stream_bytes()) / (sp ? tp : 1)
                                  : models::megatron_activation_bytes_per_layer(setup.model, scope);
-        const Shard shard = make_shard(setup.model, setup.training, setup.plan, 0);
+        const Shard shard = make_shard(setup.model, setup.training, setup.plan, {});
         EXPECT_DOUBLE_EQ(static_cast<double>(saved_bytes_per_layer(setup.model, shard, recompute)), paper);
 
         const LoweredPlan lowered = setup.lower();

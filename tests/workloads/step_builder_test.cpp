@@ -26,7 +26,7 @@ TEST(StepBuilder, WritesOperationsWithTheirDependencies) {
   const OpId product = builder.matrix({{1, 2, 3, 4}, 0, 100, 0}, {});
   const OpId received = builder.receive(Axis::tp, 2, 7, 64, {});
   const OpId sum =
-      builder.reduce(Axis::tp, vector_work(16), {received, product, received}, {1, 3, 4, 1, true});
+      builder.reduce(Axis::tp, vector_work(16), {received, product, received}, {1, 3, true});
   const OpId sent = builder.send(Axis::pp, 1, 9, 32, {sum}, {}, MatchScope::microbatch);
   builder.detach(sent);
   builder.free(MemoryClass::activations, 10, {sent});
@@ -40,7 +40,7 @@ TEST(StepBuilder, WritesOperationsWithTheirDependencies) {
   EXPECT_EQ(made.ops[received].peer, 2U);
   EXPECT_EQ(made.ops[received].channel, 7U);
   EXPECT_EQ(made.ops[received].bytes, 64U);
-  EXPECT_EQ(made.ops[sum].operand, (Operand{1, 3, 4, 1, true}));
+  EXPECT_EQ(made.ops[sum].operand, (Operand{1, 3, true}));
   EXPECT_EQ(made.ops[sent].scope, MatchScope::microbatch);
   EXPECT_TRUE(made.ops[sent].detached);
   EXPECT_FALSE(made.ops[sum].detached);
@@ -57,7 +57,7 @@ TEST(StepBuilder, InternsWorksAndTensorsAcrossTemplates) {
     builder.finish();
   }
   EXPECT_EQ(trace.works.size(), 2U);
-  EXPECT_EQ(trace.tensors, (std::vector<std::string>{"-", "x", "y"}));
+  EXPECT_EQ(trace.tensors, (std::vector<Tensor>{{"-"}, {"x"}, {"y"}}));
   EXPECT_EQ(trace.templates.size(), 3U);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace wafersim::workloads::collectives {
 
 std::vector<ShardRange> ranges_of(std::vector<int> ranks) {
@@ -24,45 +26,83 @@ Slice even_slice(std::uint64_t count, int parts, int index) {
   return {number * quotient + std::min(number, larger), quotient + (number < larger ? 1 : 0)};
 }
 
+namespace {
+
+/// Without views a row is a byte.
+std::uint64_t row_count(const CollectiveVector& vector) {
+  return vector.views.empty() ? vector.bytes : total_rows(vector.views);
+}
+
+std::uint64_t elements_per_row(const CollectiveVector& vector) {
+  return vector.elements / std::max<std::uint64_t>(row_count(vector), 1);
+}
+
+/// Appends a view, or lengthens the last one when it goes on in the same matrix.
+void add_below(Views& views, const View& view) {
+  if (!views.empty()) {
+    View expected = views.back();
+    expected.region.row = views.back().region.row_end();
+    expected.region.rows = view.region.rows;
+    if (view == expected) {
+      views.back().region.rows += view.region.rows;
+      return;
+    }
+  }
+  views.push_back(view);
+}
+
+}  // namespace
+
 Piece::Piece(StepBuilder& builder, const Group& group, const CollectiveVector& vector,
              std::uint32_t first_channel, int chunk, int chunks)
     : builder_(builder),
       group_(group),
-      tensor_(vector.tensor),
-      bytes_(even_slice(vector.bytes, chunks, chunk).size),
-      elements_(even_slice(vector.elements, chunks, chunk).size),
+      vector_(vector),
+      bytes_per_row_(vector.bytes / std::max<std::uint64_t>(row_count(vector), 1)),
       first_channel_(first_channel),
       chunk_(chunk),
-      chunks_(chunks) {}
-
-Bytes Piece::bytes(const ShardRange& range) const {
-  return even_slice(bytes_, group_.size, range.first + range.count).first -
-         even_slice(bytes_, group_.size, range.first).first;
+      chunks_(chunks) {
+  require_invariant(bytes_per_row_ * row_count(vector) == vector.bytes, "the rows of a vector have equal sizes");
 }
 
+/// This piece of a shard, among `total` things.
+Slice Piece::slice(std::uint64_t total, int shard) const {
+  const Slice whole = even_slice(total, group_.size, shard);
+  const Slice part = even_slice(whole.size, chunks_, chunk_);
+  return {whole.first + part.first, part.size};
+}
+
+std::uint64_t Piece::count(std::uint64_t total, const ShardRange& range) const {
+  std::uint64_t sum = 0;
+  for (int shard = range.first; shard < range.first + range.count; ++shard) sum += slice(total, shard).size;
+  return sum;
+}
+
+Bytes Piece::bytes(const ShardRange& range) const { return count(row_count(vector_), range) * bytes_per_row_; }
+
 std::uint64_t Piece::elements(const ShardRange& range) const {
-  return even_slice(elements_, group_.size, range.first + range.count).first -
-         even_slice(elements_, group_.size, range.first).first;
+  if (vector_.views.empty()) return count(vector_.elements, range);
+  return count(row_count(vector_), range) * elements_per_row(vector_);
 }
 
 std::optional<OpId> Piece::send(Phase phase, int to, const ShardRange& range,
                                 const std::vector<OpId>& after) {
   if (bytes(range) == 0) return std::nullopt;
   return builder_.send(group_.axis, group_.peer(to), channel(phase, range), bytes(range), after,
-                       operand(phase == Phase::reduce, range));
+                       operand(phase == Phase::reduce ? Kernel::land : Kernel::transfer, range));
 }
 
 std::optional<OpId> Piece::receive(Phase phase, int from, const ShardRange& range,
                                    const std::vector<OpId>& after) {
   if (bytes(range) == 0) return std::nullopt;
   return builder_.receive(group_.axis, group_.peer(from), channel(phase, range), bytes(range), after,
-                          operand(phase == Phase::reduce, range));
+                          operand(phase == Phase::reduce ? Kernel::land : Kernel::transfer, range));
 }
 
 OpId Piece::reduce(const ShardRange& range, const std::vector<OpId>& after) {
   const Work work{
       .gemm = {}, .vector_flops = elements(range), .sram_bytes = 3 * bytes(range), .dram_bytes = 0};
-  return builder_.reduce(group_.axis, work, after, operand(true, range));
+  return builder_.reduce(group_.axis, work, after, operand(vector_.combine, range));
 }
 
 OpId Piece::allocate_landing(const ShardRange& range, const std::vector<OpId>& after) {
@@ -78,12 +118,16 @@ std::uint32_t Piece::channel(Phase phase, const ShardRange& range) const {
   return first_channel_ + static_cast<std::uint32_t>(phases_before * group_.size + range.first);
 }
 
-Operand Piece::operand(bool partial, const ShardRange& range) const {
-  return {.tensor = tensor_,
-          .part = static_cast<std::uint16_t>(chunk_ * group_.size + range.first),
-          .parts = static_cast<std::uint16_t>(chunks_ * group_.size),
-          .span = static_cast<std::uint16_t>(range.count),
-          .partial = partial};
+Operand Piece::operand(Kernel kernel, const ShardRange& range) const {
+  Operand result{.tensor = vector_.tensor, .partial = kernel != Kernel::transfer};
+  if (vector_.views.empty()) return result;
+  Views views;
+  for (int shard = range.first; shard < range.first + range.count; ++shard) {
+    const Slice rows = slice(row_count(vector_), shard);
+    for (const View& view : slice_rows(vector_.views, rows.first, rows.size)) add_below(views, view);
+  }
+  result.meaning = builder_.meaning({.kernel = kernel, .adds = kernel == vector_.combine, .writes = views});
+  return result;
 }
 
 void SendQueue::send(const ShardRange& range, std::vector<OpId> after) {

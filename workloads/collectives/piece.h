@@ -49,13 +49,14 @@ class Piece {
  private:
   std::uint64_t elements(const ShardRange& range) const;
   std::uint32_t channel(Phase phase, const ShardRange& range) const;
-  Operand operand(bool partial, const ShardRange& range) const;
+  Slice slice(std::uint64_t total, int shard) const;
+  std::uint64_t count(std::uint64_t total, const ShardRange& range) const;
+  Operand operand(Kernel kernel, const ShardRange& range) const;
 
   StepBuilder& builder_;
   const Group& group_;
-  std::uint32_t tensor_;
-  Bytes bytes_;  ///< of this piece
-  std::uint64_t elements_;
+  const CollectiveVector& vector_;
+  Bytes bytes_per_row_;
   std::uint32_t first_channel_;
   int chunk_;
   int chunks_;

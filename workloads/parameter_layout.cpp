@@ -1,0 +1,184 @@
+#include "workloads/parameter_layout.h"
+
+namespace wafersim::workloads {
+
+namespace {
+
+std::uint64_t count(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+Region column(std::uint64_t first, std::uint64_t rows) { return {first, rows, 0, 1}; }
+
+}  // namespace
+
+std::uint64_t WeightSlice::width() const {
+  std::uint64_t total = 0;
+  for (const Range& each : columns) total += each.count;
+  return total;
+}
+
+std::uint64_t parameters_in(const std::vector<Region>& regions) {
+  std::uint64_t total = 0;
+  for (const Region& region : regions) total += region.rows;
+  return total;
+}
+
+ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const PlanSpec& plan)
+    : model_(model), tp_(plan.tp), tatp_(1), hidden_(count(model.hidden)), replicated_(plan.tp > model.kv_heads) {
+  for (int tp = 0; tp < tp_; ++tp) shards_.push_back(make_shard(model, {}, plan, {tp, 0, 0}));
+  norm_ = hidden_ * (model.norm == models::Norm::layernorm ? 2 : 1);
+  biases_ = 2 * norm_;
+  kv_ = biases_ + (model.linear_bias ? 2 * hidden_ : 0);
+  std::uint64_t next = kv_;
+  if (replicated_) {
+    for (int tatp = 0; tatp < tatp_; ++tatp) next += count(model.kv_heads) * kv_block(tatp);
+  }
+  for (int tp = 0; tp < tp_; ++tp) {
+    for (int tatp = 0; tatp < tatp_; ++tatp) {
+      Block& block = blocks_.emplace_back();
+      block.first = next;
+      for (std::size_t w = 0; w < kWeights; ++w) {
+        const auto weight = static_cast<Weight>(w);
+        std::uint64_t width = 0;
+        for (const Range& each : columns(weight, tp, tatp)) width += each.count;
+        if (weight == Weight::qkv && replicated_) width = share(shards_[static_cast<std::size_t>(tp)].q_width, tatp_, tatp);
+        block.offset[w + 1] = block.offset[w] + rows(weight, tp) * width;
+      }
+      next += block.offset[kWeights];
+    }
+  }
+}
+
+/// Parameters of the k and v columns of one kv head that a tatp rank holds.
+std::uint64_t ParameterLayout::kv_block(int tatp) const {
+  return 2 * rows(Weight::qkv, 0) * share(count(model_.head_dim), tatp_, tatp);
+}
+
+bool ParameterLayout::has_bias(Weight weight) const {
+  if (weight == Weight::qkv) return model_.has_qkv_bias();
+  return weight == Weight::mlp_up && model_.linear_bias;
+}
+
+Range ParameterLayout::input_columns(Weight weight, int tp) const {
+  const Shard& shard = shards_[static_cast<std::size_t>(tp)];
+  if (weight == Weight::attention_output) return {shard.heads.first * shard.head_dim, shard.q_width};
+  if (weight == Weight::mlp_down) return shard.ffn;
+  return {0, hidden_};
+}
+
+std::uint64_t ParameterLayout::input_width(Weight weight) const {
+  if (weight == Weight::attention_output) return count(model_.q_width());
+  return weight == Weight::mlp_down ? count(model_.ffn) : hidden_;
+}
+
+/// Of a weight's block, its bias included.
+std::uint64_t ParameterLayout::rows(Weight weight, int tp) const {
+  return input_columns(weight, tp).count + (has_bias(weight) ? 1 : 0);
+}
+
+std::vector<Range> ParameterLayout::columns(Weight weight, int tp, int tatp) const {
+  const Shard& shard = shards_[static_cast<std::size_t>(tp)];
+  const auto cut = [&](std::uint64_t first, std::uint64_t width) {
+    const Range part = share_range(width, tatp_, tatp);
+    return Range{first + part.first, part.count};
+  };
+  if (weight == Weight::attention_output || weight == Weight::mlp_down) return {cut(0, hidden_)};
+  if (weight == Weight::mlp_up) {
+    std::vector<Range> result{cut(shard.ffn.first, shard.ffn.count)};
+    if (model_.mlp == models::Mlp::swiglu) {
+      result.push_back(cut(count(model_.ffn) + shard.ffn.first, shard.ffn.count));
+    }
+    return result;
+  }
+  const std::uint64_t d = shard.head_dim, q = count(model_.q_width()), kv = count(model_.kv_width());
+  std::vector<Range> result{cut(shard.heads.first * d, shard.q_width)};
+  if (!replicated_) {
+    result.push_back(cut(q + shard.kv_heads.first * d, shard.kv_width));
+    result.push_back(cut(q + kv + shard.kv_heads.first * d, shard.kv_width));
+    return result;
+  }
+  for (std::uint64_t head = shard.kv_heads.first; head < shard.kv_heads.end(); ++head) {
+    result.push_back(cut(q + head * d, d));
+    result.push_back(cut(q + kv + head * d, d));
+  }
+  return result;
+}
+
+WeightSlice ParameterLayout::weight(Weight weight, int tp, int tatp) const {
+  const Block& own = block(tp, tatp);
+  const auto w = static_cast<std::size_t>(weight);
+  WeightSlice slice{{}, columns(weight, tp, tatp)};
+  const bool apart = weight == Weight::qkv && replicated_;
+  std::uint64_t next = own.first + own.offset[w];
+  for (const Range& each : slice.columns) {
+    const std::uint64_t size = rows(weight, tp) * each.count;
+    slice.regions.push_back(column(next, size));
+    next += size;
+    if (apart) break;
+  }
+  if (!apart) return slice;
+  for (const Region& pair : replicated_kv(tp, tatp)) {
+    slice.regions.push_back(column(pair.row, pair.rows / 2));
+    slice.regions.push_back(column(pair.row + pair.rows / 2, pair.rows / 2));
+  }
+  return slice;
+}
+
+std::vector<Region> ParameterLayout::replicated_kv(int tp, int tatp) const {
+  std::vector<Region> result;
+  if (!replicated_) return result;
+  const Range heads = shards_[static_cast<std::size_t>(tp)].kv_heads;
+  std::uint64_t first = kv_;
+  for (int before = 0; before < tatp; ++before) first += count(model_.kv_heads) * kv_block(before);
+  for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
+    result.push_back(column(first + head * kv_block(tatp), kv_block(tatp)));
+  }
+  return result;
+}
+
+Region ParameterLayout::norm(int which) const { return column(count(which) * norm_, norm_); }
+
+Region ParameterLayout::output_bias(int which) const {
+  return column(biases_ + (model_.linear_bias ? count(which) * hidden_ : 0), model_.linear_bias ? hidden_ : 0);
+}
+
+Region ParameterLayout::positions() const {
+  return column(0, model_.positions == models::Positions::learned ? count(model_.context) * hidden_ : 0);
+}
+
+Region ParameterLayout::final_norm() const { return column(0, model_.final_norm ? norm_ : 0); }
+
+Range ParameterLayout::vocabulary(int tp, int tatp) const {
+  const Range all = shards_[static_cast<std::size_t>(tp)].vocab;
+  const Range part = share_range(all.count, tatp_, tatp);
+  return {all.first + part.first, part.count};
+}
+
+Region ParameterLayout::table(bool of_head, int tp, int tatp) const {
+  const Range rows = vocabulary(tp, tatp);
+  const std::uint64_t before = of_head ? final_norm().rows : positions().rows;
+  return column(before + rows.first * hidden_, rows.count * hidden_);
+}
+
+std::vector<Region> ParameterLayout::layer(int tp, int tatp) const {
+  std::vector<Region> result{column(0, kv_)};
+  for (const Region& each : replicated_kv(tp, tatp)) result.push_back(each);
+  const Block& own = block(tp, tatp);
+  result.push_back(column(own.first, own.offset[kWeights]));
+  return result;
+}
+
+std::vector<Region> ParameterLayout::embedding(int tp, int tatp) const {
+  std::vector<Region> result;
+  if (positions().rows > 0) result.push_back(positions());
+  result.push_back(table(false, tp, tatp));
+  return result;
+}
+
+std::vector<Region> ParameterLayout::head(int tp, int tatp, bool own_table) const {
+  std::vector<Region> result;
+  if (final_norm().rows > 0) result.push_back(final_norm());
+  if (own_table) result.push_back(table(true, tp, tatp));
+  return result;
+}
+
+}  // namespace wafersim::workloads

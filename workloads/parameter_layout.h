@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "workloads/shard.h"
+
+namespace wafersim::workloads {
+
+/// The four weights of a layer. Columns are cut over tp for the first of each pair, rows for the second
+/// (Shoeybi et al. 2019); the columns of what a tp rank holds are cut over tatp.
+enum class Weight : std::uint8_t { qkv, attention_output, mlp_up, mlp_down };
+inline constexpr std::size_t kWeights = 4;
+
+/// The columns of a weight that one tatp rank of a tp rank holds: blocks of (input width, plus one row for a
+/// bias) x columns, one region for each run of output columns, row-major within it.
+struct WeightSlice {
+  std::vector<Region> regions;
+  std::vector<Range> columns;  ///< of the output tensor, by region unless a region serves several
+  std::uint64_t width() const;  ///< columns
+};
+
+/// Where each parameter of a layer, of the embedding and of the head stands in the one-column matrix of its
+/// bucket. A parameter that several ranks hold stands in one place for all of them.
+///   layer:     norms, output biases, replicated k and v blocks, then the blocks of each (tp, tatp) rank in turn
+///   embedding: learned positions (context x hidden), then the table (padded vocabulary x hidden)
+///   head:      final norm, then the table, unless it is tied to an embedding on the same stage
+class ParameterLayout {
+ public:
+  ParameterLayout(const models::TransformerSpec& model, const PlanSpec& plan);
+
+  /// Gain (and bias) of the norm before attention (0) or the MLP (1).
+  Region norm(int which) const;
+  /// Of the attention output (0) or the MLP output (1); no rows without biases.
+  Region output_bias(int which) const;
+  WeightSlice weight(Weight weight, int tp, int tatp) const;
+  /// Input columns of a weight: of all ranks, and those of one tp rank.
+  Range input_columns(Weight weight, int tp) const;
+  std::uint64_t input_width(Weight weight) const;
+  bool row_parallel(Weight weight) const {
+    return weight == Weight::attention_output || weight == Weight::mlp_down;
+  }
+  bool has_bias(Weight weight) const;
+
+  Region positions() const;
+  Region final_norm() const;
+  /// Table rows of a rank, in the embedding or in a head with a table of its own.
+  Region table(bool of_head, int tp, int tatp) const;
+  Range vocabulary(int tp, int tatp) const;
+
+  /// All that a rank holds of a layer.
+  std::vector<Region> layer(int tp, int tatp) const;
+  std::vector<Region> embedding(int tp, int tatp) const;
+  std::vector<Region> head(int tp, int tatp, bool own_table) const;
+  /// k and v blocks that stand on several tp ranks; none unless tp > kv heads.
+  std::vector<Region> replicated_kv(int tp, int tatp) const;
+
+ private:
+  struct Block {
+    std::uint64_t first = 0;
+    std::array<std::uint64_t, kWeights + 1> offset{};
+  };
+  std::uint64_t kv_block(int tatp) const;
+  const Block& block(int tp, int tatp) const {
+    return blocks_[static_cast<std::size_t>(tp * tatp_ + tatp)];
+  }
+  std::vector<Range> columns(Weight weight, int tp, int tatp) const;
+  std::uint64_t rows(Weight weight, int tp) const;
+
+  const models::TransformerSpec& model_;
+  int tp_;
+  int tatp_;
+  std::vector<Shard> shards_;  ///< by tp rank
+  std::uint64_t hidden_ = 0;
+  std::uint64_t norm_ = 0;      ///< parameters of one norm
+  std::uint64_t biases_ = 0;    ///< where the output biases stand
+  std::uint64_t kv_ = 0;        ///< where the replicated k and v blocks stand
+  bool replicated_ = false;
+  std::vector<Block> blocks_;
+};
+
+std::uint64_t parameters_in(const std::vector<Region>& regions);
+
+}  // namespace wafersim::workloads
