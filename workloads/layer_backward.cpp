@@ -16,30 +16,34 @@ struct Backward {
 };
 
 /// dW of a weight from its input and the gradient of its output.
-Deps weight_gradient(Backward& b, Weight weight, const Views& input, const Views& d_output, std::uint64_t output_width,
-                     bool input_saved, const Deps& after) {
+Deps weight_gradient(Backward& b, Weight weight, const Views& input, const TensorName& d_output,
+                     std::uint64_t output_width, bool input_saved, const Deps& after) {
   const Shard& s = b.shard();
-  const Bytes input_bytes = s.token_bytes(linear_input_columns(b.step, weight).count);
-  const Traffic traffic = Traffic{.scratch = s.token_bytes(output_width)} + kept(input_bytes, input_saved);
-  Deps done = linear_weight_gradient(b.step, {.weight = weight, .input = input, .output = d_output, .traffic = traffic},
-                                     after);
+  Deps done = linear_weight_gradient(
+      b.step,
+      {.weight = weight,
+       .input = input,
+       .input_traffic = kept(s.token_bytes(linear_input_columns(b.step, weight).count), input_saved),
+       .output = d_output,
+       .output_traffic = {.scratch = s.token_bytes(output_width)}},
+      after);
   b.weight_gradients = join(std::move(b.weight_gradients), done);
   return done;
 }
 
 /// dX of a weight; `output_width` is the width of dY.
-Deps input_gradient(Backward& b, Weight weight, const Views& d_output, const Views& d_input,
+Deps input_gradient(Backward& b, Weight weight, const TensorName& d_output, const Views& d_input,
                     std::uint64_t output_width, const Deps& after, Bytes result_bytes) {
   const Shard& s = b.shard();
-  const std::uint64_t input_width = linear_input_columns(b.step, weight).count;
-  const Traffic traffic = {.scratch = s.token_bytes(output_width) + s.token_bytes(input_width)};
-  return linear_input_gradient(b.step,
-                               {.weight = weight,
-                                .input = d_output,
-                                .output = d_input,
-                                .traffic = traffic,
-                                .result_bytes = result_bytes},
-                               after);
+  return linear_input_gradient(
+      b.step,
+      {.weight = weight,
+       .input = d_input,
+       .input_traffic = {.scratch = s.token_bytes(linear_input_columns(b.step, weight).count)},
+       .output = d_output,
+       .output_traffic = {.scratch = s.token_bytes(output_width)},
+       .result_bytes = result_bytes},
+      after);
 }
 
 /// The gradient that comes into a block: a tensor of the residual stream's shape, by name.
@@ -60,6 +64,21 @@ StreamGradient dropout_gradient(Backward& b, const std::string& name, const Stre
                              {.scratch = 2 * bytes, .saved = s.residual_mask_bytes()}, gradient.ready,
                              {.kernel = Kernel::copy, .reads = gradient.views, .writes = dropped}, bytes);
   return {name, std::move(dropped), std::move(ready)};
+}
+
+/// The gradients of output biases, from the tokens of the rank's residual stream.
+void bias_gradient(Backward& b, const std::vector<Region>& biases, const StreamGradient& gradient) {
+  const Shard& s = b.shard();
+  if (!b.step.model().linear_bias) return;
+  const Views written = b.step.gradients(biases);
+  const std::uint64_t values = s.local_tokens * s.hidden;
+  b.weight_gradients = join(
+      std::move(b.weight_gradients),
+      b.step.vector(values, {.scratch = values * s.element, .gradients = 2 * total_rows(written) * s.element},
+                    gradient.ready,
+                    {.kernel = Kernel::bias_gradient,
+                     .reads = gradient.views,
+                     .writes = with_terms(written, {s.local.ordinal, s.local_tokens, s.all_tokens})}));
 }
 
 /// Frees the mask and the buffer that dropout_gradient() took.
@@ -84,7 +103,7 @@ BlockGradient mlp_input_gradient(Backward& b, const StreamGradient& gradient) {
   const Bytes up = s.token_bytes(s.up_width);
   const Views d_active = step.work("mlp.activated.gradient", s.ffn);
   const Views d_up_views = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
-  const Deps d_activated = input_gradient(b, Weight::mlp_down, step.gathered(gradient.name), d_active, s.hidden,
+  const Deps d_activated = input_gradient(b, Weight::mlp_down, step.gathered_name(gradient.name), d_active, s.hidden,
                                           gradient.ready, activated);
   const std::uint64_t flops =
       step.model().mlp == models::Mlp::swiglu ? vector_flops::kSwigluBackward : vector_flops::kGeluBackward;
@@ -94,7 +113,7 @@ BlockGradient mlp_input_gradient(Backward& b, const StreamGradient& gradient) {
                                  .writes = d_up_views},
                                 up);
   step.release(activated, d_up, d_active);
-  const Deps partial = input_gradient(b, Weight::mlp_up, d_up_views, step.work(partial_name(1)), s.up_width, d_up,
+  const Deps partial = input_gradient(b, Weight::mlp_up, "mlp.up.gradient", step.work(partial_name(1)), s.up_width, d_up,
                                       s.stream_bytes());
   return {partial, d_activated, d_up};
 }
@@ -105,9 +124,9 @@ void mlp_weight_gradients(Backward& b, const StreamGradient& gradient, const Dep
   const Views active = step.work("mlp.activated", s.ffn);
   const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
   const Views d_up = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
-  const Deps down = weight_gradient(b, Weight::mlp_down, active, step.gathered(gradient.name), s.hidden, true,
+  const Deps down = weight_gradient(b, Weight::mlp_down, active, step.gathered_name(gradient.name), s.hidden, true,
                                     gradient.ready);
-  const Deps up = weight_gradient(b, Weight::mlp_up, step.gathered(norm_name(1)), d_up, s.up_width, !s.gathers(),
+  const Deps up = weight_gradient(b, Weight::mlp_up, step.gathered(norm_name(1)), "mlp.up.gradient", s.up_width, !s.gathers(),
                                   join(input, block.inner));
   step.release(s.token_bytes(s.ffn.count + s.up_width), join(down, block.inner), active + up_views);
   step.release(s.token_bytes(s.up_width), join(up, block.partial), d_up);
@@ -120,12 +139,10 @@ BlockGradient attention_input_gradient(Backward& b, const StreamGradient& gradie
   const Bytes q = s.token_bytes(s.q_width);
   const Views d_values =
       step.work("attention.output.gradient", linear_input_columns(step, Weight::attention_output));
-  const Deps d_output = input_gradient(b, Weight::attention_output, step.gathered(gradient.name), d_values, s.hidden,
+  const Deps d_output = input_gradient(b, Weight::attention_output, step.gathered_name(gradient.name), d_values, s.hidden,
                                        join(gradient.ready, scores), q);
-  const Deps d_qkv = emit_attention_core_gradient(step, d_output);
-  step.release(q, d_qkv, d_values);
-  const Deps partial = input_gradient(b, Weight::qkv, linear_output(step, Weight::qkv, "qkv.gradient"),
-                                      step.work(partial_name(0)), s.qkv_width(), d_qkv, s.stream_bytes());
+  const Deps d_qkv = emit_attention_gradient(step, d_output);
+  const Deps partial = input_gradient(b, Weight::qkv, "qkv.gradient", step.work(partial_name(0)), s.qkv_width(), d_qkv, s.stream_bytes());
   return {partial, d_output, d_qkv};
 }
 
@@ -134,13 +151,13 @@ void attention_weight_gradients(Backward& b, const StreamGradient& gradient, con
   StepEmitter& step = b.step;
   const Shard& s = b.shard();
   const Views values = step.work("attention.output", linear_input_columns(step, Weight::attention_output));
-  const Views qkv_views = linear_output(step, Weight::qkv, "qkv");
   const Views d_qkv = linear_output(step, Weight::qkv, "qkv.gradient");
-  const Deps output = weight_gradient(b, Weight::attention_output, values, step.gathered(gradient.name), s.hidden, true,
+  const Deps output = weight_gradient(b, Weight::attention_output, values, step.gathered_name(gradient.name), s.hidden, true,
                                       gradient.ready);
-  const Deps qkv = weight_gradient(b, Weight::qkv, step.gathered(norm_name(0)), d_qkv, s.qkv_width(), !s.gathers(),
+  const Deps qkv = weight_gradient(b, Weight::qkv, step.gathered(norm_name(0)), "qkv.gradient", s.qkv_width(), !s.gathers(),
                                    join(input, block.inner));
-  step.release(s.token_bytes(s.q_width + s.qkv_width()), join(output, block.inner), values + qkv_views);
+  step.release(s.token_bytes(s.q_width), join(output, block.inner), values);
+  release_saved_qkv(step, block.inner);
   step.release(s.token_bytes(s.qkv_width()), join(qkv, block.partial), d_qkv);
 }
 
@@ -167,8 +184,9 @@ StreamGradient norm_gradient(Backward& b, int which, const Deps& sum, const Stre
                              .reads = step.local(partial_name(which)) + input.views + step.weights(gain) + residual.views,
                              .writes = result_views + d_gain},
                             bytes);
-  step.release(s.stream_bytes() + (input.last_use ? 2 : 1) * bytes, result,
-               step.work(partial_name(which)) + residual.views + (input.last_use ? input.views : Views{}));
+  step.release(s.stream_bytes(), result, step.work(partial_name(which)));
+  step.release(bytes, result, residual.views);
+  if (input.last_use) step.release(bytes, result, input.views);
   return {name, result_views, std::move(result)};
 }
 
@@ -189,11 +207,13 @@ void release_normed(Backward& b, int which) {
 }
 
 StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
-  const StreamGradient d_mlp = gathered(b, dropout_gradient(b, "mlp.output.gradient", gradient));
+  const StreamGradient d_mlp_own = dropout_gradient(b, "mlp.output.gradient", gradient);
+  const StreamGradient d_mlp = gathered(b, d_mlp_own);
   const Deps norm2 = gather_saved_input(b, 1, d_mlp.ready);
   const BlockGradient mlp = mlp_input_gradient(b, d_mlp);
   const Deps d_norm2 = b.step.reduce_tokens(b.step.work(partial_name(1)), mlp.partial);
   mlp_weight_gradients(b, d_mlp, norm2, mlp);
+  bias_gradient(b, {b.step.layout().output_bias(1)}, d_mlp_own);
   const Deps mlp_done = join(mlp.output_used, b.weight_gradients);
   release_dropout_gradient(b, d_mlp.name, mlp_done);
   b.step.release_gathered(d_mlp.name, mlp_done);
@@ -201,11 +221,13 @@ StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, 
   const StreamGradient d_middle = norm_gradient(b, 1, d_norm2, gradient, {b.step.local("middle")}, "middle.gradient",
                                                 b.step.local("middle.gradient"));
 
-  const StreamGradient d_attention = gathered(b, dropout_gradient(b, "attention.sum.gradient", d_middle));
+  const StreamGradient d_attention_own = dropout_gradient(b, "attention.sum.gradient", d_middle);
+  const StreamGradient d_attention = gathered(b, d_attention_own);
   const Deps norm1 = gather_saved_input(b, 0, d_attention.ready);
   const BlockGradient attention = attention_input_gradient(b, d_attention, scores);
   const Deps d_norm1 = b.step.reduce_tokens(b.step.work(partial_name(0)), attention.partial);
   attention_weight_gradients(b, d_attention, norm1, attention);
+  bias_gradient(b, {b.step.layout().output_bias(0)}, d_attention_own);
   const Deps attention_done = join(attention.output_used, b.weight_gradients);
   release_dropout_gradient(b, d_attention.name, attention_done);
   b.step.release_gathered(d_attention.name, attention_done);
@@ -216,7 +238,8 @@ StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, 
 /// The two blocks read the same input through norms of their own; the second norm's gradient is added to the
 /// first's result.
 StreamGradient parallel_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
-  const StreamGradient d_output = gathered(b, dropout_gradient(b, "output.sum.gradient", gradient));
+  const StreamGradient d_output_own = dropout_gradient(b, "output.sum.gradient", gradient);
+  const StreamGradient d_output = gathered(b, d_output_own);
   const Deps norm2 = gather_saved_input(b, 1, d_output.ready);
   const BlockGradient mlp = mlp_input_gradient(b, d_output);
   const Deps d_norm2 = b.step.reduce_tokens(b.step.work(partial_name(1)), mlp.partial);
@@ -225,6 +248,7 @@ StreamGradient parallel_backward(Backward& b, const StreamGradient& gradient, co
   const BlockGradient attention = attention_input_gradient(b, d_output, scores);
   const Deps d_norm1 = b.step.reduce_tokens(b.step.work(partial_name(0)), attention.partial);
   attention_weight_gradients(b, d_output, norm1, attention);
+  bias_gradient(b, {b.step.layout().output_bias(0), b.step.layout().output_bias(1)}, d_output_own);
   const Deps used = join(join(mlp.output_used, attention.output_used), b.weight_gradients);
   release_dropout_gradient(b, d_output.name, used);
   b.step.release_gathered(d_output.name, used);
@@ -243,7 +267,7 @@ Deps recompute_forward(StepEmitter& step, Recompute recompute) {
     return output;
   }
   if (recompute == Recompute::selective && !step.shard().fused_attention)
-    return emit_attention_core(step, {}, {}, true);
+    return emit_attention_core(step, AttentionScope(step), {}, {}, true);
   return {};
 }
 
