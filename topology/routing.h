@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "topology/demand.h"
 #include "topology/mesh.h"
 
 namespace wafersim::topology {
@@ -47,9 +48,10 @@ class Routing {
 const std::vector<std::string>& routing_names();
 
 /// Makes the routing function `name` on `mesh` (which must outlive it): `xy` and `yx` (dimension order; x
-/// first or y first), `table` (shortest live paths under the up*/down* rule, for meshes with faults). Throws
-/// PlanError for an unknown name, and for `table` on a mesh of more than 65,536 tiles.
-std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh);
+/// first or y first), `table` (shortest live paths under the up*/down* rule, for meshes with faults),
+/// `balanced` (made for `demands`, which the others ignore; see topology/balanced_routing.h). Throws
+/// PlanError for an unknown name, and for `table` and `balanced` when their tables would be too large.
+std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh, const Demands& demands = {});
 
 /// The links of the route in order; empty when source = destination.
 /// Throws PlanError naming the source, the destination and the dead tile or link when the way is blocked.

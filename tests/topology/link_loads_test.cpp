@@ -1,0 +1,49 @@
+#include "topology/link_loads.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace wafersim::topology {
+namespace {
+
+TEST(LinkLoads, EveryLinkOfARouteCarriesTheDemand) {
+  const Mesh mesh(MeshSpec{{3, 3}, {}, {}});
+  const auto xy = make_routing("xy", mesh);
+  // From the north-west corner to the south-east one, and from there one hop north.
+  const LinkBytes loads = link_loads(*xy, mesh, {{0, 8, 100}, {8, 5, 7}});
+  LinkBytes expected(mesh.link_slots(), 0);
+  for (const LinkId link : route(*xy, mesh, 0, 8)) expected[link] += 100;
+  expected[Mesh::link(8, Direction::north)] = 7;
+  EXPECT_EQ(loads, expected);
+  EXPECT_EQ(summarize(loads), (LoadSummary{100, 4 * 100 + 7}));
+}
+
+TEST(LinkLoads, NothingLoadsNothing) {
+  const Mesh mesh(MeshSpec{{2, 2}, {}, {}});
+  const auto xy = make_routing("xy", mesh);
+  EXPECT_EQ(summarize(link_loads(*xy, mesh, {{3, 3, 50}, {0, 1, 0}})), LoadSummary{});
+}
+
+TEST(LinkLoads, ABlockedDemandIsRefusedWithTheReason) {
+  const Mesh mesh(MeshSpec{{1, 3}, {}, {{{1, 0}, {2, 0}}}});
+  const auto xy = make_routing("xy", mesh);
+  try {
+    link_loads(*xy, mesh, {{0, 2, 1}});
+    FAIL() << "did not throw";
+  } catch (const PlanError& error) {
+    EXPECT_NE(std::string(error.what()).find("link tile_1_0>tile_2_0 on its way is dead"), std::string::npos);
+  }
+}
+
+TEST(LinkLoads, LessOnTheLargestLinkIsBetterThanFewerHops) {
+  EXPECT_LT((LoadSummary{1, 100}), (LoadSummary{2, 10}));
+  EXPECT_LT((LoadSummary{1, 10}), (LoadSummary{1, 11}));
+}
+
+TEST(Demands, MergedByPair) {
+  EXPECT_EQ(merged({{2, 1, 5}, {0, 1, 3}, {2, 1, 6}, {4, 4, 9}, {0, 3, 0}}), (Demands{{0, 1, 3}, {2, 1, 11}}));
+}
+
+}  // namespace
+}  // namespace wafersim::topology
