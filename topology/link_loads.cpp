@@ -36,25 +36,37 @@ LoadSummary summarize(const LinkBytes& loads) {
   return summary;
 }
 
-LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& demands) {
-  LinkBytes loads(mesh.link_slots(), 0);
-  for (const Demand& demand : demands) {
-    TileId at = demand.source;
-    int hops = 0;
-    for (Hop hop = routing.next(at, demand.destination); hop != Hop::local;
-         hop = routing.next(at, demand.destination)) {
-      const std::optional<Direction> direction = to_direction(hop);
-      // route() knows how to say why there is no way.
-      if (!direction) {
-        route(routing, mesh, demand.source, demand.destination);
-        throw InternalError("a route is blocked for link_loads() only");
-      }
-      loads[Mesh::link(at, *direction)] += demand.bytes;
-      at = mesh.neighbour(at, *direction);
-      require_invariant(++hops < static_cast<int>(mesh.tile_count()), "a route does not end");
-    }
+LoadMeter::LoadMeter(const Routing& routing, const Mesh& mesh)
+    : routing_(routing),
+      step_{-mesh.cols(), 1, mesh.cols(), -1},
+      longest_(mesh.tile_count()),
+      loads_(mesh.link_slots(), 0) {}
+
+bool LoadMeter::add(const Demand& demand) {
+  TileId at = demand.source;
+  std::size_t hops = 0;
+  while (true) {
+    const Hop hop = routing_.next(at, demand.destination);
+    if (hop == Hop::local) return true;
+    const std::optional<Direction> direction = to_direction(hop);
+    if (!direction) return false;
+    loads_[Mesh::link(at, *direction)] += demand.bytes;
+    at = static_cast<TileId>(at + step_[static_cast<std::size_t>(*direction)]);
+    require_invariant(++hops < longest_, "a route does not end");
   }
-  return loads;
+}
+
+void LoadMeter::clear() { std::fill(loads_.begin(), loads_.end(), 0); }
+
+LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& demands) {
+  LoadMeter meter(routing, mesh);
+  for (const Demand& demand : demands) {
+    if (meter.add(demand)) continue;
+    // route() knows how to say why there is no way.
+    route(routing, mesh, demand.source, demand.destination);
+    throw InternalError("a route is blocked for link_loads() only");
+  }
+  return meter.loads();
 }
 
 }  // namespace wafersim::topology

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "topology/routing.h"
@@ -17,7 +19,25 @@ struct LoadSummary {
 using LinkBytes = std::vector<Bytes>;
 LoadSummary summarize(const LinkBytes& loads);
 
-/// The bytes that each link carries when every demand takes its route. Time: the hops of all routes.
+/// Adds up what demands load their routes with. Time of a demand: its hops.
+class LoadMeter {
+ public:
+  /// Both must outlive the meter.
+  LoadMeter(const Routing& routing, const Mesh& mesh);
+
+  /// False when the demand has no live route; links up to where it is blocked are then loaded.
+  bool add(const Demand& demand);
+  const LinkBytes& loads() const { return loads_; }
+  void clear();
+
+ private:
+  const Routing& routing_;
+  std::array<std::int64_t, kDirections> step_;  ///< from a tile to its neighbour
+  std::size_t longest_;                         ///< hops that a route may have
+  LinkBytes loads_;
+};
+
+/// The bytes that each link carries when every demand takes its route.
 /// Throws PlanError, as route() does, when a demand has no live route.
 LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& demands);
 

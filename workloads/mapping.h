@@ -8,6 +8,12 @@
 
 namespace wafersim::workloads {
 
+/// All rows x cols = count, the most square first, the wider of two equally square ones first.
+std::vector<topology::Shape> factorizations(int count);
+
+/// A placement with its shape as a scenario writes it: a block or snake of one row or column is a `row` or `col`.
+AxisMapping explicit_mapping(Placement placement, const topology::Shape& shape);
+
 /// Which tile plays which rank. Rank of a tile = (tp, pp, dp).
 class Mapping {
  public:
@@ -22,9 +28,10 @@ class Mapping {
   ///  * Without a shape: the most square factorization, wider than tall, with which the whole plan fits the
   ///  mesh. When
   ///    the most square one of every axis does not, others are tried, those of the outermost axis first.
-  ///  * `automatic`: a snake for pp (stage boundaries stay between neighbours), a block for tp and dp.
+  ///  * `standard`: a snake for pp (stage boundaries stay between neighbours), a block for tp and dp.
   /// With dead tiles the whole rectangle moves to the first place (row-major) where every tile lives.
-  /// Throws PlanError naming the axis and the sizes when it does not fit, or the dead tiles in the way.
+  /// Throws PlanError naming the axis and the sizes when it does not fit, or the dead tiles in the way;
+  /// InternalError for `optimized`.
   Mapping(const PlanSpec& plan, const topology::Mesh& mesh);
 
   TileId tile(int tp, int pp, int dp) const { return tiles_[index(tp, pp, dp)]; }
@@ -32,6 +39,8 @@ class Mapping {
   std::vector<TileId> tp_group(int pp, int dp) const;
   std::vector<TileId> dp_group(int tp, int pp) const;
   std::vector<TileId> pp_group(int tp, int dp) const;
+  /// How an axis was laid out, written out in full: the same entry in the plan gives the same tiles.
+  const AxisMapping& laid_out(Axis axis) const { return laid_out_.at(axis); }
   /// The shape an axis was given: copies of the inner rectangle, rows x cols. Where a strided axis breaks up
   /// the rectangles inside it, the shape that an axis ends up with; 1 x degree when its tiles make no grid.
   topology::Shape axis_shape(Axis axis) const;
@@ -48,6 +57,7 @@ class Mapping {
   int tp_ = 1, pp_ = 1, dp_ = 1;
   std::vector<TileId> tiles_;
   std::map<Axis, topology::Shape> shapes_;
+  std::map<Axis, AxisMapping> laid_out_;
   std::map<Axis, std::vector<topology::Coord>> positions_;
 };
 

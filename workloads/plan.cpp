@@ -143,6 +143,49 @@ const char* to_string(Collective collective) {
   return "?";
 }
 
+const char* to_string(Placement placement) {
+  switch (placement) {
+    case Placement::standard:
+      return "default";
+    case Placement::optimized:
+      return "auto";
+    case Placement::row:
+      return "row";
+    case Placement::col:
+      return "col";
+    case Placement::block:
+      return "block";
+    case Placement::snake:
+      return "snake";
+    case Placement::strided:
+      return "strided";
+  }
+  return "?";
+}
+
+std::string to_string(const AxisMapping& mapping) {
+  const std::string word = to_string(mapping.placement);
+  return mapping.shape ? word + " " + topology::to_string(*mapping.shape) : word;
+}
+
+int PlanSpec::degree(Axis axis) const {
+  switch (axis) {
+    case Axis::tp:
+      return tp;
+    case Axis::pp:
+      return pp;
+    case Axis::dp:
+      return dp;
+    default:
+      return 1;
+  }
+}
+
+AxisMapping PlanSpec::axis_mapping(Axis axis) const {
+  const auto found = mapping.find(axis);
+  return found == mapping.end() ? AxisMapping{} : found->second;
+}
+
 std::vector<Axis> default_order() { return {Axis::tp, Axis::pp, Axis::dp}; }
 
 Bytes element_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
