@@ -62,9 +62,10 @@ void fields(Visitor& visit, SequenceParallelKeys& spec) {
 
 template <class Visitor>
 void fields(Visitor& visit, MappingKeys& spec) {
-  const std::string doc =
-      " default: a snake for `pp`, a block for the others. auto: chosen for the smallest link load. Without a "
-      "shape as square as fits, wider than tall.";
+  const auto doc = [](const std::string& what, const std::string& standard) {
+    return what + "; default is a " + standard +
+           ", auto is chosen for the smallest link load. Without a shape as square as fits, wider than tall.";
+  };
   visit.alternative(Key{.name = "others",
                         .doc = "Axes without an entry of their own; `mapping: auto` is short for it."},
                     spec.others, false);
@@ -72,9 +73,9 @@ void fields(Visitor& visit, MappingKeys& spec) {
     for (workloads::AxisMapping* axis : {&spec.tp, &spec.pp, &spec.dp})
       axis->placement = workloads::Placement::optimized;
   }
-  visit(Key{.name = "tp", .doc = "How tensor-parallel groups lie on the mesh." + doc}, spec.tp);
-  visit(Key{.name = "pp", .doc = "How the stages of a pipeline lie on the mesh." + doc}, spec.pp);
-  visit(Key{.name = "dp", .doc = "How replicas lie on the mesh." + doc}, spec.dp);
+  visit(Key{.name = "tp", .doc = doc("How tensor-parallel groups lie on the mesh", "block")}, spec.tp);
+  visit(Key{.name = "pp", .doc = doc("How the stages of a pipeline lie on the mesh", "snake")}, spec.pp);
+  visit(Key{.name = "dp", .doc = doc("How replicas lie on the mesh", "block")}, spec.dp);
   if (spec.open() && !spec.order_given) spec.order.reset();
   visit(Key{.name = "order",
             .doc = "Nesting of the axes from the inside out; each axis once. auto: chosen together with axes "
@@ -111,7 +112,7 @@ inline void store_mapping(const MappingKeys& keys, workloads::PlanSpec& spec) {
   store(workloads::Axis::pp, keys.pp);
   store(workloads::Axis::dp, keys.dp);
   spec.order = keys.order.value_or(workloads::default_order());
-  spec.order_given = keys.order.has_value();
+  spec.order_given = keys.open() && keys.order.has_value();
 }
 
 template <class Visitor>
