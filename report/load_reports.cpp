@@ -75,6 +75,7 @@ Json routing_report_json(const std::optional<topology::RoutingReport>& report) {
           {"moved_destinations", report->moved_destinations},
           {"max_link_bytes_before", report->before.largest},
           {"max_link_bytes_after", report->after.largest},
+          {"max_link_bytes_bound", report->bound},
           {"byte_hops_before", report->before.byte_hops},
           {"byte_hops_after", report->after.byte_hops}};
 }
@@ -90,6 +91,7 @@ std::vector<ReportLine> report_lines(const LoadReports& reports) {
     lines.push_back({"routes balanced", fmt::format("to {} destinations moved; {}",
                                                     human_count(routing.moved_destinations), routing.turns)});
     lines.push_back({"  against " + routing.baseline, change_text(routing.before, routing.after)});
+    lines.push_back({"  lower bound", "no routes have a largest link load below " + human_bytes(routing.bound)});
   }
   return lines;
 }

@@ -17,6 +17,7 @@ struct RoutingReport {
   std::string baseline;  ///< "xy"; "table" where dead tiles or links block a route of xy
   LoadSummary before;    ///< of the baseline
   LoadSummary after;
+  Bytes bound = 0;               ///< no routes at all have a smaller largest load (cut_bound())
   std::string turns;             ///< the rule that keeps the routes free of deadlock, for people
   std::uint64_t moved_destinations = 0;  ///< destinations to which some route differs from the rule's own
 };

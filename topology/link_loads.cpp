@@ -69,4 +69,58 @@ LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& de
   return meter.loads();
 }
 
+namespace {
+
+/// Bytes over a cut in one direction, and the live links that can carry them.
+struct Cut {
+  Bytes bytes = 0;
+  Bytes links = 0;
+};
+
+/// The cuts that the links of one direction cross, by the row or column that those links leave.
+using Cuts = std::array<std::vector<Cut>, kDirections>;
+
+void add_crossings(Cuts& cuts, Direction direction, int from, int to, Bytes bytes) {
+  std::vector<Cut>& along = cuts[static_cast<std::size_t>(direction)];
+  const int step = from < to ? 1 : -1;
+  for (int at = from; at != to; at += step) along[static_cast<std::size_t>(at)].bytes += bytes;
+}
+
+}  // namespace
+
+Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
+  using enum Direction;
+  const auto rows = static_cast<std::size_t>(mesh.rows()), cols = static_cast<std::size_t>(mesh.cols());
+  Cuts cuts = {std::vector<Cut>(rows), std::vector<Cut>(cols), std::vector<Cut>(rows), std::vector<Cut>(cols)};
+  std::vector<Cut> out_of(mesh.tile_count()), into(mesh.tile_count());
+  for (LinkId link = 0; link < mesh.link_slots(); ++link) {
+    if (!mesh.link_alive(link)) continue;
+    const Direction direction = Mesh::link_direction(link);
+    const TileId source = Mesh::link_source(link);
+    const Coord at = mesh.coord(source);
+    const int line = direction == east || direction == west ? at.x : at.y;
+    ++cuts[static_cast<std::size_t>(direction)][static_cast<std::size_t>(line)].links;
+    ++out_of[source].links;
+    ++into[mesh.neighbour(source, direction)].links;
+  }
+  for (const Demand& demand : demands) {
+    if (demand.source == demand.destination) continue;
+    const Coord from = mesh.coord(demand.source), to = mesh.coord(demand.destination);
+    add_crossings(cuts, to.x > from.x ? east : west, from.x, to.x, demand.bytes);
+    add_crossings(cuts, to.y > from.y ? south : north, from.y, to.y, demand.bytes);
+    out_of[demand.source].bytes += demand.bytes;
+    into[demand.destination].bytes += demand.bytes;
+  }
+  Bytes bound = 0;
+  const auto raise = [&bound](const std::vector<Cut>& all) {
+    for (const Cut& cut : all) {
+      if (cut.links > 0) bound = std::max(bound, ceil_div(cut.bytes, cut.links));
+    }
+  };
+  for (const std::vector<Cut>& along : cuts) raise(along);
+  raise(out_of);
+  raise(into);
+  return bound;
+}
+
 }  // namespace wafersim::topology

@@ -41,4 +41,9 @@ class LoadMeter {
 /// Throws PlanError, as route() does, when a demand has no live route.
 LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& demands);
 
+/// A load that some link has whatever the routes, minimal or not: the largest, over the cuts between two
+/// neighbouring rows or columns and the cuts around single tiles, of the bytes that must cross a cut one way divided
+/// by its live links, rounded up. 0 for a cut without live links.
+Bytes cut_bound(const Mesh& mesh, const Demands& demands);
+
 }  // namespace wafersim::topology

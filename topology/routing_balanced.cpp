@@ -152,6 +152,7 @@ BalancedRoutes balance_routes(const Mesh& mesh, const Demands& demands_in) {
       const std::unique_ptr<Routing> xy = make_xy_routing(mesh);
       const bool xy_delivers = delivers_all(*xy, mesh, demands);
       best.report.baseline = xy_delivers ? "xy" : "table";
+      best.report.bound = cut_bound(mesh, demands);
       best.report.before = summarize(link_loads(xy_delivers ? *xy : *start.routing, mesh, demands));
     }
     RouteBalancer balancer(mesh, *start.routing, start.turns, demands);

@@ -41,6 +41,18 @@ TEST(LinkLoads, LessOnTheLargestLinkIsBetterThanFewerHops) {
   EXPECT_LT((LoadSummary{1, 10}), (LoadSummary{1, 11}));
 }
 
+TEST(CutBound, IsTheBytesOverACutPerLiveLink) {
+  const Mesh mesh(MeshSpec{{2, 4}, {}, {}});
+  // 90 bytes over the middle on two links, whichever way they take.
+  EXPECT_EQ(cut_bound(mesh, {{0, 3, 60}, {5, 6, 30}}), 45u);
+  EXPECT_EQ(cut_bound(mesh, {{0, 3, 60}, {6, 5, 30}}), 30u) << "directions are apart";
+  // A corner has two links; three bytes on two links load one with two.
+  EXPECT_EQ(cut_bound(mesh, {{0, 7, 3}}), 2u);
+  const Mesh cut(MeshSpec{{2, 4}, {}, {{{1, 0}, {2, 0}}}});
+  EXPECT_EQ(cut_bound(cut, {{0, 3, 60}, {5, 6, 30}}), 90u);
+  EXPECT_EQ(cut_bound(mesh, {}), 0u);
+}
+
 TEST(Demands, MergedByPair) {
   EXPECT_EQ(merged({{2, 1, 5}, {0, 1, 3}, {2, 1, 6}, {4, 4, 9}, {0, 3, 0}}), (Demands{{0, 1, 3}, {2, 1, 11}}));
 }
