@@ -24,25 +24,35 @@ std::string change_text(Bytes before, Bytes after) {
   return fmt::format("{} instead of {} ({:+.2f} %)", human_bytes(after), human_bytes(before), 100 * part);
 }
 
-std::string change_text(const LoadSummary& before, const LoadSummary& after) {
-  return fmt::format("largest link load {}; bytes x hops {}", change_text(before.largest, after.largest),
-                     change_text(before.byte_hops, after.byte_hops));
+void add_change(std::vector<ReportLine>& lines, const LoadSummary& before, const LoadSummary& after) {
+  lines.push_back({"  largest link load", change_text(before.largest, after.largest)});
+  lines.push_back({"  bytes x hops", change_text(before.byte_hops, after.byte_hops)});
 }
 
-std::string chosen_text(const workloads::MappingReport& report) {
+void add_mapping(std::vector<ReportLine>& lines, const workloads::MappingReport& report) {
   std::vector<std::string> words;
   for (const auto& [axis, mapping] : report.chosen) {
     words.push_back(fmt::format("{} {}", workloads::to_string(axis), workloads::to_string(mapping)));
   }
-  return fmt::format("{}; from the inside out {} ({} of {} candidates measured)", join(words),
-                     join(names(report.order)), human_count(report.measured),
-                     human_count(report.candidates));
+  lines.push_back({"mapping chosen", words.empty() ? "nothing to choose" : join(words)});
+  lines.push_back({"  nesting", join(names(report.order)) + ", from the inside out"});
+  lines.push_back({"  candidates", fmt::format("{} of {} measured", human_count(report.measured),
+                                              human_count(report.candidates))});
+  if (report.before) {
+    add_change(lines, *report.before, report.after);
+    return;
+  }
+  lines.push_back({"  largest link load", human_bytes(report.after.largest)});
+  lines.push_back({"  bytes x hops", human_bytes(report.after.byte_hops)});
+  lines.push_back({"  default mapping", "cannot be laid out here"});
 }
 
-std::string mapping_change_text(const workloads::MappingReport& report) {
-  if (report.before) return change_text(*report.before, report.after);
-  return fmt::format("largest link load {}; bytes x hops {}; the default mapping does not fit",
-                     human_bytes(report.after.largest), human_bytes(report.after.byte_hops));
+void add_routing(std::vector<ReportLine>& lines, const topology::RoutingReport& report) {
+  lines.push_back({"routes balanced", fmt::format("against {}; to {} destinations moved", report.baseline,
+                                                  human_count(report.moved_destinations))});
+  lines.push_back({"  turns", report.turns});
+  add_change(lines, report.before, report.after);
+  lines.push_back({"  lower bound", human_bytes(report.bound) + " on some link, whatever the routes"});
 }
 
 }  // namespace
@@ -82,17 +92,8 @@ Json routing_report_json(const std::optional<topology::RoutingReport>& report) {
 
 std::vector<ReportLine> report_lines(const LoadReports& reports) {
   std::vector<ReportLine> lines;
-  if (reports.mapping) {
-    lines.push_back({"mapping chosen", chosen_text(*reports.mapping)});
-    lines.push_back({"  against the default", mapping_change_text(*reports.mapping)});
-  }
-  if (reports.routing) {
-    const topology::RoutingReport& routing = *reports.routing;
-    lines.push_back({"routes balanced", fmt::format("to {} destinations moved; {}",
-                                                    human_count(routing.moved_destinations), routing.turns)});
-    lines.push_back({"  against " + routing.baseline, change_text(routing.before, routing.after)});
-    lines.push_back({"  lower bound", "no routes have a largest link load below " + human_bytes(routing.bound)});
-  }
+  if (reports.mapping) add_mapping(lines, *reports.mapping);
+  if (reports.routing) add_routing(lines, *reports.routing);
   return lines;
 }
 

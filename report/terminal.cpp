@@ -163,7 +163,7 @@ void draw_loads(Canvas& canvas, const LoadReports& loads) {
   const std::vector<ReportLine> lines = report_lines(loads);
   if (lines.empty()) return;
   canvas.section("Link loads, bytes of an iteration");
-  for (const auto& [label, value] : lines) canvas.line(fmt::format("  {}: {}", label, value));
+  for (const auto& [label, value] : lines) canvas.line(fmt::format("  {:<22}{}", label, value));
 }
 
 void draw_engine(Canvas& canvas, const sim::EngineMeasurement& engine) {
