@@ -5,6 +5,11 @@
 #include "base/error.h"
 
 namespace wafersim::topology {
+namespace {
+
+constexpr std::size_t index(Direction direction) { return static_cast<std::size_t>(direction); }
+
+}  // namespace
 
 Demands merged(Demands demands) {
   std::erase_if(demands, [](const Demand& demand) {
@@ -38,11 +43,22 @@ LoadSummary summarize(const LinkBytes& loads) {
 
 LoadMeter::LoadMeter(const Routing& routing, const Mesh& mesh)
     : routing_(routing),
+      straight_first_(routing.straight_first()),
+      rows_(mesh.rows()),
+      cols_(mesh.cols()),
       step_{-mesh.cols(), 1, mesh.cols(), -1},
       longest_(mesh.tile_count()),
-      loads_(mesh.link_slots(), 0) {}
+      loads_(mesh.link_slots(), 0) {
+  if (!straight_first_) return;
+  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.coord(tile));
+  for (const Direction direction : kAllDirections) changes_[index(direction)].assign(mesh.tile_count(), 0);
+}
 
 bool LoadMeter::add(const Demand& demand) {
+  if (straight_first_) {
+    add_straight(demand);
+    return true;
+  }
   TileId at = demand.source;
   std::size_t hops = 0;
   while (true) {
@@ -56,7 +72,52 @@ bool LoadMeter::add(const Demand& demand) {
   }
 }
 
-void LoadMeter::clear() { std::fill(loads_.begin(), loads_.end(), 0); }
+void LoadMeter::add_straight(const Demand& demand) {
+  const Coord from = coords_[demand.source], to = coords_[demand.destination];
+  const bool x_first = *straight_first_ == Dimension::x;
+  const int row = x_first ? from.y : to.y, column = x_first ? to.x : from.x;
+  if (from.x != to.x) {
+    add_run(to.x > from.x ? Direction::east : Direction::west, row, from.x, to.x, demand.bytes);
+  }
+  if (from.y != to.y) {
+    add_run(to.y > from.y ? Direction::south : Direction::north, column, from.y, to.y, demand.bytes);
+  }
+}
+
+/// The links of a run leave the tiles from `from` to the one before `to`, in places of their row or column (`line`). Changes
+/// behind the last place are left out; differences may wrap below zero, their sums do not.
+void LoadMeter::add_run(Direction direction, int line, int from, int to, Bytes bytes) {
+  const bool along_row = direction == Direction::east || direction == Direction::west;
+  const int length = along_row ? cols_ : rows_;
+  const int first = std::min(from, to + 1), end = std::max(from + 1, to);
+  std::vector<Bytes>& changes = changes_[index(direction)];
+  const auto start = static_cast<std::size_t>(line) * static_cast<std::size_t>(length);
+  changes[start + static_cast<std::size_t>(first)] += bytes;
+  if (end < length) changes[start + static_cast<std::size_t>(end)] -= bytes;
+}
+
+const LinkBytes& LoadMeter::loads() {
+  if (!straight_first_) return loads_;
+  for (const Direction direction : kAllDirections) {
+    const bool along_row = direction == Direction::east || direction == Direction::west;
+    const int lines = along_row ? rows_ : cols_, length = along_row ? cols_ : rows_;
+    auto change = changes_[index(direction)].begin();
+    for (int line = 0; line < lines; ++line) {
+      Bytes load = 0;
+      for (int place = 0; place < length; ++place, ++change) {
+        load += *change;
+        const int tile = along_row ? line * cols_ + place : place * cols_ + line;
+        loads_[Mesh::link(static_cast<TileId>(tile), direction)] = load;
+      }
+    }
+  }
+  return loads_;
+}
+
+void LoadMeter::clear() {
+  std::fill(loads_.begin(), loads_.end(), 0);
+  for (std::vector<Bytes>& changes : changes_) std::fill(changes.begin(), changes.end(), 0);
+}
 
 LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& demands) {
   LoadMeter meter(routing, mesh);
@@ -81,7 +142,7 @@ struct Cut {
 using Cuts = std::array<std::vector<Cut>, kDirections>;
 
 void add_crossings(Cuts& cuts, Direction direction, int from, int to, Bytes bytes) {
-  std::vector<Cut>& along = cuts[static_cast<std::size_t>(direction)];
+  std::vector<Cut>& along = cuts[index(direction)];
   const int step = from < to ? 1 : -1;
   for (int at = from; at != to; at += step) along[static_cast<std::size_t>(at)].bytes += bytes;
 }
@@ -99,7 +160,7 @@ Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
     const TileId source = Mesh::link_source(link);
     const Coord at = mesh.coord(source);
     const int line = direction == east || direction == west ? at.x : at.y;
-    ++cuts[static_cast<std::size_t>(direction)][static_cast<std::size_t>(line)].links;
+    ++cuts[index(direction)][static_cast<std::size_t>(line)].links;
     ++out_of[source].links;
     ++into[mesh.neighbour(source, direction)].links;
   }

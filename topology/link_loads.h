@@ -19,7 +19,8 @@ struct LoadSummary {
 using LinkBytes = std::vector<Bytes>;
 LoadSummary summarize(const LinkBytes& loads);
 
-/// Adds up what demands load their routes with. Time of a demand: its hops.
+/// Adds up what demands load their routes with. Time of a demand: its hops, or constant where all routes are straight
+/// (Routing::straight_first()); of loads(): the links.
 class LoadMeter {
  public:
   /// Both must outlive the meter.
@@ -27,11 +28,19 @@ class LoadMeter {
 
   /// False when the demand has no live route; links up to where it is blocked are then loaded.
   bool add(const Demand& demand);
-  const LinkBytes& loads() const { return loads_; }
+  const LinkBytes& loads();
   void clear();
 
  private:
+  void add_straight(const Demand& demand);
+  void add_run(Direction direction, int line, int from, int to, Bytes bytes);
+
   const Routing& routing_;
+  std::optional<Dimension> straight_first_;
+  std::vector<Coord> coords_;  ///< by tile
+  int rows_, cols_;
+  /// Straight runs, by direction: what changes from one link to the next along each row or column.
+  std::array<std::vector<Bytes>, kDirections> changes_;
   std::array<std::int64_t, kDirections> step_;  ///< from a tile to its neighbour
   std::size_t longest_;                         ///< hops that a route may have
   LinkBytes loads_;

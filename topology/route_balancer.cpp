@@ -54,11 +54,32 @@ RouteBalancer::RouteBalancer(const Mesh& mesh, const Routing& start, const TurnS
 
 void RouteBalancer::run() {
   while (work_ < kMaxWork) {
-    work_ += loads_.size();
-    const auto hottest = std::max_element(loads_.begin(), loads_.end());
-    if (hottest == loads_.end() || *hottest == 0) return;
-    if (!relieve(static_cast<LinkId>(hottest - loads_.begin()))) return;
+    const std::optional<LinkId> link = hottest();
+    if (!link || !relieve(*link)) return;
   }
+}
+
+std::optional<LinkId> RouteBalancer::hottest() {
+  while (!heap_.empty() && loads_[heap_.front().link] != heap_.front().bytes) {
+    std::pop_heap(heap_.begin(), heap_.end());
+    heap_.pop_back();
+  }
+  if (heap_.empty()) return std::nullopt;
+  return heap_.front().link;
+}
+
+void RouteBalancer::set_load(LinkId link, Bytes bytes) {
+  loads_[link] = bytes;
+  if (heap_.size() > 4 * loads_.size()) {
+    heap_.clear();
+    for (LinkId each = 0; each < loads_.size(); ++each) {
+      if (loads_[each] > 0) heap_.push_back({loads_[each], each});
+    }
+    std::make_heap(heap_.begin(), heap_.end());
+  }
+  if (bytes == 0) return;
+  heap_.push_back({bytes, link});
+  std::push_heap(heap_.begin(), heap_.end());
 }
 
 /// Moves routes to one destination off a link or to where it carries less; false when none can move. Tried in
@@ -149,7 +170,7 @@ bool RouteBalancer::lay_anew(TileId destination, const std::vector<FlowId>& flow
 void RouteBalancer::lift(FlowId id) {
   Flow& flow = flows_[id];
   for (const LinkId link : flow.path) {
-    loads_[link] -= flow.demand.bytes;
+    set_load(link, loads_[link] - flow.demand.bytes);
     std::vector<FlowId>& on = flows_on_[link];
     on.erase(std::find(on.begin(), on.end(), id));
   }
@@ -159,7 +180,7 @@ void RouteBalancer::lift(FlowId id) {
 void RouteBalancer::lay(FlowId id, Path path) {
   Flow& flow = flows_[id];
   for (const LinkId link : path) {
-    loads_[link] += flow.demand.bytes;
+    set_load(link, loads_[link] + flow.demand.bytes);
     flows_on_[link].push_back(id);
   }
   flow.path = std::move(path);

@@ -38,6 +38,14 @@ class RouteBalancer {
     Bytes bytes = 0;
     std::vector<FlowId> flows;  ///< most bytes first
   };
+  struct LinkLoad {
+    Bytes bytes = 0;
+    LinkId link = 0;
+    /// Whether it comes after another in the heap.
+    bool operator<(const LinkLoad& other) const {
+      return bytes != other.bytes ? bytes < other.bytes : link > other.link;
+    }
+  };
   /// How a search reached the end of a link.
   struct Label {
     std::uint32_t search = 0;  ///< the search that wrote it
@@ -46,6 +54,9 @@ class RouteBalancer {
     LinkId before = 0;
   };
 
+  /// The most loaded link, the first of several; nothing when no link is loaded.
+  std::optional<LinkId> hottest();
+  void set_load(LinkId link, Bytes bytes);
   bool relieve(LinkId hottest);
   std::vector<Crossing> crossings(LinkId link) const;
   bool move(TileId destination, const std::vector<FlowId>& flows, Bytes below);
@@ -74,6 +85,9 @@ class RouteBalancer {
   std::map<TileId, std::vector<FlowId>> flows_to_;
   std::vector<std::vector<FlowId>> flows_on_;  ///< by link
   LinkBytes loads_;
+  /// A heap of loads that links have or had, the largest on top; those that are not current any more are dropped when they
+  /// come up.
+  std::vector<LinkLoad> heap_;
   std::map<TileId, HopRow> rows_;
 
   // What the move under way has fixed: the output of tiles on routes to its destination.

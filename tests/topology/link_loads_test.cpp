@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace wafersim::topology {
 namespace {
@@ -17,6 +18,36 @@ TEST(LinkLoads, EveryLinkOfARouteCarriesTheDemand) {
   expected[Mesh::link(8, Direction::north)] = 7;
   EXPECT_EQ(loads, expected);
   EXPECT_EQ(summarize(loads), (LoadSummary{100, 4 * 100 + 7}));
+}
+
+/// Hop by hop, as routes go.
+LinkBytes walked(const Routing& routing, const Mesh& mesh, const Demands& demands) {
+  LinkBytes loads(mesh.link_slots(), 0);
+  for (const Demand& demand : demands) {
+    for (const LinkId link : route(routing, mesh, demand.source, demand.destination))
+      loads[link] += demand.bytes;
+  }
+  return loads;
+}
+
+TEST(LinkLoads, AreThoseOfTheRoutesWhateverThePolicy) {
+  const Mesh mesh(MeshSpec{{4, 7}, {}, {}});
+  RandomStream random(1, "loads");
+  Demands demands;
+  for (int i = 0; i < 200; ++i) {
+    demands.push_back({static_cast<TileId>(random.below(28)), static_cast<TileId>(random.below(28)),
+                       random.below(1000)});
+  }
+  for (const char* policy : {"xy", "yx", "table"}) {
+    const auto routing = make_routing(policy, mesh);
+    EXPECT_EQ(routing->straight_first().has_value(), std::string(policy) != "table");
+    EXPECT_EQ(link_loads(*routing, mesh, demands), walked(*routing, mesh, demands)) << policy;
+    LoadMeter meter(*routing, mesh);
+    for (const Demand& demand : demands) EXPECT_TRUE(meter.add(demand));
+    EXPECT_EQ(meter.loads(), meter.loads()) << "asking changes nothing";
+    meter.clear();
+    EXPECT_EQ(summarize(meter.loads()), LoadSummary{});
+  }
 }
 
 TEST(LinkLoads, NothingLoadsNothing) {
