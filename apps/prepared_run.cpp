@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kBalanced = "balanced";
 
-/// The routes on which a mapping is judged. Balanced ones need the traffic of a mapping that is not there yet: the
-/// search then takes those that they are made from.
+/// The routes on which a mapping is judged. Balanced ones need the traffic of a mapping that is not there
+/// yet: the search then takes those that they are made from.
 std::unique_ptr<topology::Routing> search_routing(const std::string& name, const topology::Mesh& mesh) {
   if (name != kBalanced) return topology::make_routing(name, mesh);
   return topology::make_routing(mesh.has_faults() ? "table" : "xy", mesh);

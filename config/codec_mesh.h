@@ -39,7 +39,9 @@ template <>
 struct Codec<workloads::AxisMapping> {
   static bool read(const ConfigNode& node, const ValueContext& context, workloads::AxisMapping& out);
   static ConfigNode write(const Key&, const workloads::AxisMapping& value);
-  static std::string type(const Key&) { return "default, auto, row, col, block [RxC], snake [RxC], strided [RxC]"; }
+  static std::string type(const Key&) {
+    return "default, auto, row, col, block [RxC], snake [RxC], strided [RxC]";
+  }
 };
 
 }  // namespace wafersim::config

@@ -66,9 +66,9 @@ void fields(Visitor& visit, MappingKeys& spec) {
     return what + "; default is a " + standard +
            ", auto is chosen for the smallest link load. Without a shape as square as fits, wider than tall.";
   };
-  visit.alternative(Key{.name = "others",
-                        .doc = "Axes without an entry of their own; `mapping: auto` is short for it."},
-                    spec.others, false);
+  visit.alternative(
+      Key{.name = "others", .doc = "Axes without an entry of their own; `mapping: auto` is short for it."},
+      spec.others, false);
   if (spec.others == OtherAxes::optimized) {
     for (workloads::AxisMapping* axis : {&spec.tp, &spec.pp, &spec.dp})
       axis->placement = workloads::Placement::optimized;

@@ -37,7 +37,7 @@ void add_mapping(std::vector<ReportLine>& lines, const workloads::MappingReport&
   lines.push_back({"mapping chosen", words.empty() ? "nothing to choose" : join(words)});
   lines.push_back({"  nesting", join(names(report.order)) + ", from the inside out"});
   lines.push_back({"  candidates", fmt::format("{} of {} measured", human_count(report.measured),
-                                              human_count(report.candidates))});
+                                               human_count(report.candidates))});
   if (report.before) {
     add_change(lines, *report.before, report.after);
     return;

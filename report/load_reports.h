@@ -9,8 +9,8 @@
 
 namespace wafersim::report {
 
-/// What was chosen for the smallest largest link load, and what it brought: the mapping with `plan.mapping: auto`, the
-/// routes with `router.routing: balanced`. Each is absent when nothing was left to choose.
+/// What was chosen for the smallest largest link load, and what it brought: the mapping with `plan.mapping:
+/// auto`, the routes with `router.routing: balanced`. Each is absent when nothing was left to choose.
 struct LoadReports {
   std::optional<workloads::MappingReport> mapping;
   std::optional<topology::RoutingReport> routing;

@@ -12,9 +12,8 @@ constexpr std::size_t index(Direction direction) { return static_cast<std::size_
 }  // namespace
 
 Demands merged(Demands demands) {
-  std::erase_if(demands, [](const Demand& demand) {
-    return demand.bytes == 0 || demand.source == demand.destination;
-  });
+  std::erase_if(
+      demands, [](const Demand& demand) { return demand.bytes == 0 || demand.source == demand.destination; });
   std::sort(demands.begin(), demands.end(), [](const Demand& a, const Demand& b) {
     return a.source != b.source ? a.source < b.source : a.destination < b.destination;
   });
@@ -84,8 +83,8 @@ void LoadMeter::add_straight(const Demand& demand) {
   }
 }
 
-/// The links of a run leave the tiles from `from` to the one before `to`, in places of their row or column (`line`). Changes
-/// behind the last place are left out; differences may wrap below zero, their sums do not.
+/// The links of a run leave the tiles from `from` to the one before `to`, in places of their row or column
+/// (`line`). Changes behind the last place are left out; differences may wrap below zero, their sums do not.
 void LoadMeter::add_run(Direction direction, int line, int from, int to, Bytes bytes) {
   const bool along_row = direction == Direction::east || direction == Direction::west;
   const int length = along_row ? cols_ : rows_;
@@ -152,7 +151,8 @@ void add_crossings(Cuts& cuts, Direction direction, int from, int to, Bytes byte
 Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
   using enum Direction;
   const auto rows = static_cast<std::size_t>(mesh.rows()), cols = static_cast<std::size_t>(mesh.cols());
-  Cuts cuts = {std::vector<Cut>(rows), std::vector<Cut>(cols), std::vector<Cut>(rows), std::vector<Cut>(cols)};
+  Cuts cuts = {std::vector<Cut>(rows), std::vector<Cut>(cols), std::vector<Cut>(rows),
+               std::vector<Cut>(cols)};
   std::vector<Cut> out_of(mesh.tile_count()), into(mesh.tile_count());
   for (LinkId link = 0; link < mesh.link_slots(); ++link) {
     if (!mesh.link_alive(link)) continue;

@@ -19,8 +19,8 @@ struct LoadSummary {
 using LinkBytes = std::vector<Bytes>;
 LoadSummary summarize(const LinkBytes& loads);
 
-/// Adds up what demands load their routes with. Time of a demand: its hops, or constant where all routes are straight
-/// (Routing::straight_first()); of loads(): the links.
+/// Adds up what demands load their routes with. Time of a demand: its hops, or constant where all routes are
+/// straight (Routing::straight_first()); of loads(): the links.
 class LoadMeter {
  public:
   /// Both must outlive the meter.
@@ -51,8 +51,8 @@ class LoadMeter {
 LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& demands);
 
 /// A load that some link has whatever the routes, minimal or not: the largest, over the cuts between two
-/// neighbouring rows or columns and the cuts around single tiles, of the bytes that must cross a cut one way divided
-/// by its live links, rounded up. 0 for a cut without live links.
+/// neighbouring rows or columns and the cuts around single tiles, of the bytes that must cross a cut one way
+/// divided by its live links, rounded up. 0 for a cut without live links.
 Bytes cut_bound(const Mesh& mesh, const Demands& demands);
 
 }  // namespace wafersim::topology

@@ -46,9 +46,8 @@ RouteBalancer::RouteBalancer(const Mesh& mesh, const Routing& start, const TurnS
     lay(id, std::move(path));
   }
   for (auto& [destination, ids] : flows_to_) {
-    std::stable_sort(ids.begin(), ids.end(), [this](FlowId a, FlowId b) {
-      return flows_[a].demand.bytes > flows_[b].demand.bytes;
-    });
+    std::stable_sort(ids.begin(), ids.end(),
+                     [this](FlowId a, FlowId b) { return flows_[a].demand.bytes > flows_[b].demand.bytes; });
   }
 }
 
@@ -88,13 +87,11 @@ bool RouteBalancer::relieve(LinkId hottest) {
   const Bytes below = loads_[hottest];
   const std::vector<Crossing> all = crossings(hottest);
   const auto any_moves = [&](const auto& move_of) {
-    return std::any_of(all.begin(), all.end(), [&](const Crossing& crossing) {
-      return work_ < kMaxWork && move_of(crossing);
-    });
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Crossing& crossing) { return work_ < kMaxWork && move_of(crossing); });
   };
-  return any_moves([&](const Crossing& crossing) {
-           return move(crossing.destination, crossing.flows, below);
-         }) ||
+  return any_moves(
+             [&](const Crossing& crossing) { return move(crossing.destination, crossing.flows, below); }) ||
          any_moves([&](const Crossing& crossing) {
            return crossing.flows.size() > 1 &&
                   std::any_of(crossing.flows.begin(), crossing.flows.end(),
@@ -130,8 +127,8 @@ std::vector<RouteBalancer::Crossing> RouteBalancer::crossings(LinkId link) const
   return all;
 }
 
-/// Gives `flows`, all to `destination`, new routes on which every link stays below `below`; changes nothing and
-/// returns false when there are none, or when the rest of the tree could not be joined to them.
+/// Gives `flows`, all to `destination`, new routes on which every link stays below `below`; changes nothing
+/// and returns false when there are none, or when the rest of the tree could not be joined to them.
 bool RouteBalancer::move(TileId destination, const std::vector<FlowId>& flows, Bytes below) {
   const bool fresh = !rows_.contains(destination);
   if (fresh && (rows_.size() + 1) * std::uint64_t{mesh_.tile_count()} > kMaxRowBytes) return false;
@@ -198,9 +195,9 @@ std::uint8_t RouteBalancer::outputs(TileId tile) const {
   return claimed(tile) ? turn_bit(claim_out_[tile]) : kEveryOutput;
 }
 
-/// The shortest permitted route below a load and within the flow's length that agrees with what is claimed; among equally
-/// short ones one whose largest load is smallest. Breadth first over links, because the turns that are permitted depend on
-/// the link by which a tile is entered.
+/// The shortest permitted route below a load and within the flow's length that agrees with what is claimed;
+/// among equally short ones one whose largest load is smallest. Breadth first over links, because the turns
+/// that are permitted depend on the link by which a tile is entered.
 std::optional<RouteBalancer::Path> RouteBalancer::find_path(const Flow& flow, Bytes below) {
   ++search_;
   next_frontier_.clear();

@@ -77,16 +77,16 @@ class RouteBalancer {
 
   const Mesh& mesh_;
   const TurnSets& turns_;
-  std::vector<TileId> target_;  ///< by link
-  std::vector<Coord> coords_;   ///< by tile
+  std::vector<TileId> target_;            ///< by link
+  std::vector<Coord> coords_;             ///< by tile
   std::vector<std::uint32_t> part_size_;  ///< by tile: live tiles that are connected with it
 
   std::vector<Flow> flows_;
   std::map<TileId, std::vector<FlowId>> flows_to_;
   std::vector<std::vector<FlowId>> flows_on_;  ///< by link
   LinkBytes loads_;
-  /// A heap of loads that links have or had, the largest on top; those that are not current any more are dropped when they
-  /// come up.
+  /// A heap of loads that links have or had, the largest on top; those that are not current any more are
+  /// dropped when they come up.
   std::vector<LinkLoad> heap_;
   std::map<TileId, HopRow> rows_;
 

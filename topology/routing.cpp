@@ -21,7 +21,8 @@ constexpr std::array kPolicies = {
     Policy{"xy", [](const Mesh& mesh, Traffic) { return make_xy_routing(mesh); }},
     Policy{"yx", [](const Mesh& mesh, Traffic) { return make_yx_routing(mesh); }},
     Policy{"table", [](const Mesh& mesh, Traffic) { return make_table_routing(mesh); }},
-    Policy{"balanced", [](const Mesh& mesh, Traffic demands) { return balance_routes(mesh, demands).routing; }}};
+    Policy{"balanced",
+           [](const Mesh& mesh, Traffic demands) { return balance_routes(mesh, demands).routing; }}};
 
 /// Why the route stops at `at`, for the message of a blocked route.
 std::string obstacle(const Routing& routing, const Mesh& mesh, TileId at, TileId destination) {

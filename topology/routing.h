@@ -41,8 +41,8 @@ class Routing {
   /// Where next() is `unreachable`: the dead output that the policy insists on, or nothing when no live way
   /// exists at all. For messages only.
   virtual std::optional<Direction> blocked_output(TileId at, TileId destination) const;
-  /// Set when every route goes straight to the destination's coordinate in this dimension and then straight in the
-  /// other, with nothing in its way: what traffic loads the links with then has a short cut.
+  /// Set when every route goes straight to the destination's coordinate in this dimension and then straight
+  /// in the other, with nothing in its way: what traffic loads the links with then has a short cut.
   virtual std::optional<Dimension> straight_first() const { return std::nullopt; }
   /// The turns that the routes on `mesh` may take. Unless a policy knows better these are exactly the turns
   /// of the routes between all pairs of live tiles, found by asking next() for each (time quadratic in the

@@ -58,7 +58,8 @@ class BalancedRouting final : public Routing {
         const std::optional<Direction> in = to_direction(hops_[first + at]);
         if (!in) continue;
         const TileId through = mesh.neighbour(at, *in);
-        if (const auto out = to_direction(hops_[first + through])) turns[Mesh::link(at, *in)] |= turn_bit(*out);
+        if (const auto out = to_direction(hops_[first + through]))
+          turns[Mesh::link(at, *in)] |= turn_bit(*out);
       }
     }
     return turns;
@@ -129,8 +130,7 @@ bool delivers_all(const Routing& routing, const Mesh& mesh, const Demands& deman
 Demands deliverable(const Mesh& mesh, const Routing& covering, const Demands& demands) {
   Demands kept = merged(demands);
   std::erase_if(kept, [&](const Demand& demand) {
-    return !mesh.alive(demand.source) || !mesh.alive(demand.destination) ||
-           !delivers(covering, mesh, demand);
+    return !mesh.alive(demand.source) || !mesh.alive(demand.destination) || !delivers(covering, mesh, demand);
   });
   return kept;
 }

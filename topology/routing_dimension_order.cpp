@@ -18,7 +18,10 @@ constexpr std::optional<Direction> step(Dimension axis, Coord from, Coord to) {
 class DimensionOrderRouting final : public Routing {
  public:
   DimensionOrderRouting(const Mesh& mesh, std::string name, Dimension first)
-      : mesh_(mesh), name_(std::move(name)), first_(first), second_(first == Dimension::x ? Dimension::y : Dimension::x) {
+      : mesh_(mesh),
+        name_(std::move(name)),
+        first_(first),
+        second_(first == Dimension::x ? Dimension::y : Dimension::x) {
     coords_.reserve(mesh.tile_count());
     for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.coord(tile));
   }

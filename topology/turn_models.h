@@ -36,8 +36,8 @@ const std::vector<TurnModel>& turn_models();
 /// What a model permits on the live links of a mesh.
 TurnSets turn_sets(const TurnModel& model, const Mesh& mesh);
 
-/// Minimal routes under a turn model that need no table: along the row first where the model permits the turn that
-/// follows, otherwise along the column first. Knows no way round faults.
+/// Minimal routes under a turn model that need no table: along the row first where the model permits the turn
+/// that follows, otherwise along the column first. Knows no way round faults.
 Hop quadrant_order_hop(const TurnModel& model, Coord at, Coord destination);
 
 }  // namespace wafersim::topology

@@ -22,9 +22,8 @@ std::vector<TileId> live_tiles_by(const Mesh& mesh, const Distance& distance) {
   for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
     if (mesh.alive(tile)) tiles.push_back(tile);
   }
-  std::stable_sort(tiles.begin(), tiles.end(), [&](TileId a, TileId b) {
-    return distance(mesh.coord(a)) < distance(mesh.coord(b));
-  });
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [&](TileId a, TileId b) { return distance(mesh.coord(a)) < distance(mesh.coord(b)); });
   return tiles;
 }
 

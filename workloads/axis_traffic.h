@@ -25,8 +25,8 @@ struct RankSpan {
   auto operator<=>(const RankSpan&) const = default;
 };
 
-/// Traffic that groups of one axis have `times` times in an iteration: those groups whose ranks along the other
-/// axes lie in the spans (the span of the axis itself says nothing).
+/// Traffic that groups of one axis have `times` times in an iteration: those groups whose ranks along the
+/// other axes lie in the spans (the span of the axis itself says nothing).
 struct AxisTraffic {
   Axis axis = Axis::none;
   TrafficPattern pattern = TrafficPattern::all_reduce;
@@ -38,9 +38,10 @@ struct AxisTraffic {
   auto operator<=>(const AxisTraffic&) const = default;
 };
 
-/// All traffic of one iteration of a plan, without lowering it: volumes by axis in closed form, independent of the mapping.
-/// Exact: laid on a mapping (MappingLoads) it gives the bytes of the trace, pair of tiles by pair of tiles. Axes of degree 1
-/// have none. The formulas are those of docs/model-costs.md, "Traffic of an iteration".
+/// All traffic of one iteration of a plan, without lowering it: volumes by axis in closed form, independent
+/// of the mapping. Exact: laid on a mapping (MappingLoads) it gives the bytes of the trace, pair of tiles by
+/// pair of tiles. Axes of degree 1 have none. The formulas are those of docs/model-costs.md, "Traffic of an
+/// iteration".
 std::vector<AxisTraffic> plan_traffic(const models::TransformerSpec& model, const TrainingSpec& training,
                                       const PlanSpec& plan);
 
@@ -51,8 +52,8 @@ struct RankFlow {
   Bytes bytes = 0;
 };
 
-/// One occurrence of a traffic within a group that lies in `shape` with its ranks at `positions`. `algorithm` and
-/// `chunks` are those of the collective (docs/model.md, "Collectives"); other patterns ignore them.
+/// One occurrence of a traffic within a group that lies in `shape` with its ranks at `positions`. `algorithm`
+/// and `chunks` are those of the collective (docs/model.md, "Collectives"); other patterns ignore them.
 /// Throws InternalError for a collective with `automatic`.
 std::vector<RankFlow> group_flows(TrafficPattern pattern, Bytes bytes, const topology::Shape& shape,
                                   const std::vector<topology::Coord>& positions, Collective algorithm,

@@ -152,8 +152,7 @@ std::vector<RankFlow> group_flows(TrafficPattern pattern, Bytes bytes, const Sha
   require_invariant(static_cast<std::size_t>(shape.size()) == positions.size(),
                     "each member of a group has a position");
   if (shape.size() == 1 || bytes == 0) return {};
-  const bool reduces =
-      pattern == TrafficPattern::reduce_scatter || pattern == TrafficPattern::all_reduce;
+  const bool reduces = pattern == TrafficPattern::reduce_scatter || pattern == TrafficPattern::all_reduce;
   const bool gathers = pattern == TrafficPattern::all_gather || pattern == TrafficPattern::all_reduce;
   if (!reduces && !gathers) return transfers(pattern, bytes, shape.size());
   CollectiveFlows flows(bytes, shape, positions, chunks);

@@ -11,7 +11,8 @@ namespace wafersim::workloads {
 /// All rows x cols = count, the most square first, the wider of two equally square ones first.
 std::vector<topology::Shape> factorizations(int count);
 
-/// A placement with its shape as a scenario writes it: a block or snake of one row or column is a `row` or `col`.
+/// A placement with its shape as a scenario writes it: a block or snake of one row or column is a `row` or
+/// `col`.
 AxisMapping explicit_mapping(Placement placement, const topology::Shape& shape);
 
 /// Which tile plays which rank. Rank of a tile = (tp, pp, dp).

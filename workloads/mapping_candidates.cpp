@@ -70,7 +70,8 @@ std::uint64_t MappingCandidates::count() const {
 
 PlanSpec MappingCandidates::standard_plan() const {
   PlanSpec plan = plan_;
-  std::erase_if(plan.mapping, [](const auto& entry) { return entry.second.placement == Placement::optimized; });
+  std::erase_if(plan.mapping,
+                [](const auto& entry) { return entry.second.placement == Placement::optimized; });
   return plan;
 }
 

@@ -20,8 +20,8 @@ class MappingLoads {
                const models::HardwareModel& hardware, const topology::Routing& routing,
                const topology::Mesh& mesh);
 
-  /// Nothing when a message has no live route. Time: the hops of all messages, each pair of tiles once for each
-  /// traffic between groups with the same spans.
+  /// Nothing when a message has no live route. Time: the hops of all messages, each pair of tiles once for
+  /// each traffic between groups with the same spans.
   std::optional<topology::LoadSummary> measure(const Mapping& mapping);
 
   /// Bytes of an iteration by pair of tiles, as topology::merged().

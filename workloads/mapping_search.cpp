@@ -173,14 +173,14 @@ class MappingSearch {
   static bool accepts(const LoadSummary& from, const LoadSummary& to, std::uint64_t temperature,
                       RandomStream& random) {
     if (!(from < to)) return true;
-    const std::uint64_t more = from.largest != to.largest ? excess(to.largest, from.largest)
-                                                          : excess(to.byte_hops, from.byte_hops);
+    const std::uint64_t more =
+        from.largest != to.largest ? excess(to.largest, from.largest) : excess(to.byte_hops, from.byte_hops);
     const std::uint64_t step = more * 16 / temperature;
     return step < kAcceptance.size() && random.below(1U << 16) < kAcceptance[step];
   }
 
-  /// Chains from random starts until the budget is spent. Moves to what was measured before or does not fit cost
-  /// next to nothing; the number of chains is bounded for spaces that are smaller than the budget.
+  /// Chains from random starts until the budget is spent. Moves to what was measured before or does not fit
+  /// cost next to nothing; the number of chains is bounded for spaces that are smaller than the budget.
   void anneal(const std::vector<Choices>& fitting) {
     RandomStream random(1, "mapping");
     const std::uint64_t budget = annealing_budget();
@@ -202,8 +202,8 @@ class MappingSearch {
     }
   }
 
-  /// From the best candidate to a better one that differs in one choice, or in one choice and the nesting, until
-  /// there is none; as many measurements again as annealing at most.
+  /// From the best candidate to a better one that differs in one choice, or in one choice and the nesting,
+  /// until there is none; as many measurements again as annealing at most.
   void descend() {
     const std::uint64_t budget = measured_ + annealing_budget();
     bool better = true;
@@ -250,7 +250,8 @@ class MappingSearch {
   std::optional<LoadSummary> standard_;
   std::optional<LoadSummary> best_;
   PlanSpec best_plan_;
-  std::optional<std::pair<LoadSummary, Choices>> best_choices_;  ///< the best, the standard mapping left aside
+  std::optional<std::pair<LoadSummary, Choices>>
+      best_choices_;  ///< the best, the standard mapping left aside
 };
 
 bool leaves_something(const PlanSpec& plan) {

@@ -18,8 +18,9 @@ struct MappingReport {
   bool exhaustive = false;       ///< every candidate was measured
   std::uint64_t candidates = 0;  ///< combinations of placements, shapes and nestings
   std::uint64_t measured = 0;
-  std::optional<topology::LoadSummary> before;  ///< of the standard mapping; nothing when it cannot be laid out
-  topology::LoadSummary after;                  ///< of the chosen one
+  std::optional<topology::LoadSummary>
+      before;                   ///< of the standard mapping; nothing when it cannot be laid out
+  topology::LoadSummary after;  ///< of the chosen one
 };
 
 /// A plan whose mapping is written out, and how it came about where something was left to choose.
@@ -32,26 +33,27 @@ struct MappingChoice {
 struct SearchLimits {
   /// Up to this many candidates are measured all, otherwise the search anneals. Large plans measure fewer.
   std::uint64_t exhaustive_candidates = 20'000;
-  /// Tiles laid out and measured in all; four times as many where routes are straight (xy and yx without faults), which
-  /// are measured faster. Some seconds of time.
+  /// Tiles laid out and measured in all; four times as many where routes are straight (xy and yx without
+  /// faults), which are measured faster. Some seconds of time.
   std::uint64_t tiles = std::uint64_t{1} << 22;
   /// Measurements that annealing makes at least, whatever the plan's size.
   std::uint64_t least_measured = 64;
 };
 
-/// Chooses the placement, the shape and (unless `plan.order_given`) the nesting of the axes whose placement is
-/// `optimized`: the candidate whose largest link load is smallest, then the one with the fewest bytes x hops,
-/// then the first. The traffic is that of plan_traffic(), on the routes of `routing`.
+/// Chooses the placement, the shape and (unless `plan.order_given`) the nesting of the axes whose placement
+/// is `optimized`: the candidate whose largest link load is smallest, then the one with the fewest bytes x
+/// hops, then the first. The traffic is that of plan_traffic(), on the routes of `routing`.
 ///
-/// Candidates: for each axis every rows x cols as a block, a snake, and strided where the axis is not the innermost; a
-/// block of one row or column is `row` or `col`. All nestings of the axes of degree above 1. The first candidate is the
-/// standard mapping, so the result is never worse. Axes of degree 1 become `standard`.
+/// Candidates: for each axis every rows x cols as a block, a snake, and strided where the axis is not the
+/// innermost; a block of one row or column is `row` or `col`. All nestings of the axes of degree above 1. The
+/// first candidate is the standard mapping, so the result is never worse. Axes of degree 1 become `standard`.
 ///
-/// Few candidates are all measured. Otherwise simulated annealing with a fixed seed and integers only changes one
-/// placement or the nesting at a time, and ends with a descent from the best mapping it has met.
+/// Few candidates are all measured. Otherwise simulated annealing with a fixed seed and integers only changes
+/// one placement or the nesting at a time, and ends with a descent from the best mapping it has met.
 ///
-/// A plan without `optimized` axes comes back as it is, without a report. Throws PlanError when the plan cannot run
-/// (validate_plan), when no candidate fits the mesh (the fault of the standard mapping) or when none has live routes.
+/// A plan without `optimized` axes comes back as it is, without a report. Throws PlanError when the plan
+/// cannot run (validate_plan), when no candidate fits the mesh (the fault of the standard mapping) or when
+/// none has live routes.
 MappingChoice choose_mapping(const LoweringInput& input, const topology::Routing& routing,
                              const SearchLimits& limits = {});
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/apps/program.h"
@@ -69,8 +68,8 @@ TEST(ChosenMapping, TheReportedLoadsAreThoseOfTheRuns) {
 TEST(ChosenMapping, NothingFits) {
   const Workplace work;
   work.write("s.yaml", kSmallScenario);
-  const Outcome outcome =
-      work.wafersim("check s.yaml --set plan.mapping=auto --set wafer.mesh=2x3 --set 'wafer.dead_tiles=[[1, 1]]'");
+  const Outcome outcome = work.wafersim(
+      "check s.yaml --set plan.mapping=auto --set wafer.mesh=2x3 --set 'wafer.dead_tiles=[[1, 1]]'");
   EXPECT_EQ(outcome.status, 3);
   EXPECT_NE(outcome.err.find("plan.mapping: no place on the mesh of 2x3"), std::string::npos) << outcome.err;
 }
@@ -91,8 +90,9 @@ TEST(BalancedRouting, TheReportedLoadsAreThoseOfTheRun) {
 
 TEST(BalancedRouting, GoesRoundFaultsWithAChosenMapping) {
   const Workplace work;
-  const json summary = summary_of_run(
-      work, kQuickstart + kBalanced + kAuto + " --set 'wafer.dead_links=[tile_3_0>tile_2_0, tile_5_5>tile_5_6]'");
+  const json summary =
+      summary_of_run(work, kQuickstart + kBalanced + kAuto +
+                               " --set 'wafer.dead_links=[tile_3_0>tile_2_0, tile_5_5>tile_5_6]'");
   EXPECT_EQ(summary["network"]["routing_report"]["max_link_bytes_after"], hottest(summary));
   EXPECT_FALSE(summary["plan"]["mapping_report"].is_null());
 }

@@ -82,8 +82,8 @@ TEST(BalancedRoutes, DeliverTheSameBytesAsTableRoundFaults) {
   EXPECT_GT(expect_same_delivery(fixture, "table"), 0u);
 }
 
-// One virtual channel with room for two packets, everything sent at once: where routes could wait for each other in a
-// circle, they would.
+// One virtual channel with room for two packets, everything sent at once: where routes could wait for each
+// other in a circle, they would.
 TEST(BalancedRoutes, CrowdedTrafficNeverLocksUp) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE(seed);

@@ -35,8 +35,8 @@ TEST(LinkLoads, AreThoseOfTheRoutesWhateverThePolicy) {
   RandomStream random(1, "loads");
   Demands demands;
   for (int i = 0; i < 200; ++i) {
-    demands.push_back({static_cast<TileId>(random.below(28)), static_cast<TileId>(random.below(28)),
-                       random.below(1000)});
+    demands.push_back(
+        {static_cast<TileId>(random.below(28)), static_cast<TileId>(random.below(28)), random.below(1000)});
   }
   for (const char* policy : {"xy", "yx", "table"}) {
     const auto routing = make_routing(policy, mesh);
@@ -85,7 +85,8 @@ TEST(CutBound, IsTheBytesOverACutPerLiveLink) {
 }
 
 TEST(Demands, MergedByPair) {
-  EXPECT_EQ(merged({{2, 1, 5}, {0, 1, 3}, {2, 1, 6}, {4, 4, 9}, {0, 3, 0}}), (Demands{{0, 1, 3}, {2, 1, 11}}));
+  EXPECT_EQ(merged({{2, 1, 5}, {0, 1, 3}, {2, 1, 6}, {4, 4, 9}, {0, 3, 0}}),
+            (Demands{{0, 1, 3}, {2, 1, 11}}));
 }
 
 }  // namespace

@@ -55,8 +55,7 @@ TEST(TurnModels, QuadrantOrderIsMinimalAndKeepsToItsModel) {
         const auto links = route(*routing, mesh, source, destination);
         ASSERT_EQ(links.size(), static_cast<std::size_t>(mesh.distance(source, destination)));
         for (std::size_t i = 1; i < links.size(); ++i) {
-          ASSERT_TRUE(
-              model.permits(Mesh::link_direction(links[i - 1]), Mesh::link_direction(links[i])))
+          ASSERT_TRUE(model.permits(Mesh::link_direction(links[i - 1]), Mesh::link_direction(links[i])))
               << model.name;
         }
       }

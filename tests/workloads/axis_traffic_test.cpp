@@ -12,8 +12,8 @@
 namespace wafersim::workloads {
 namespace {
 
-using topology::Shape;
 using topology::row_major;
+using topology::Shape;
 using topology::snake;
 
 /// The closed forms laid on the mapping are the trace, pair of tiles by pair of tiles.
@@ -27,8 +27,7 @@ void expect_equal_to_trace(const LoweringFixture& fixture) {
   const topology::Demands expected = demands_of(lowered.trace);
   EXPECT_FALSE(expected.empty());
   EXPECT_EQ(loads.demands(lowered.mapping), expected);
-  EXPECT_EQ(loads.measure(lowered.mapping),
-            topology::summarize(topology::link_loads(*xy, mesh, expected)));
+  EXPECT_EQ(loads.measure(lowered.mapping), topology::summarize(topology::link_loads(*xy, mesh, expected)));
 }
 
 TEST(PlanTraffic, EqualsTheTraceForEveryAxisAlone) {
@@ -41,8 +40,8 @@ TEST(PlanTraffic, EqualsTheTraceForEveryAxisAlone) {
 }
 
 TEST(PlanTraffic, EqualsTheTraceWithEveryAlgorithmAndChunks) {
-  for (const Collective algorithm : {Collective::automatic, Collective::ring, Collective::line,
-                                     Collective::rows_cols, Collective::tree}) {
+  for (const Collective algorithm :
+       {Collective::automatic, Collective::ring, Collective::line, Collective::rows_cols, Collective::tree}) {
     for (const int chunks : {1, 3}) {
       SCOPED_TRACE(testing::Message() << to_string(algorithm) << ", chunks " << chunks);
       LoweringFixture fixture;
@@ -94,7 +93,10 @@ TEST(PlanTraffic, EqualsTheTraceInTheSpecialCases) {
       {"fp32", [](LoweringFixture& f) { f.training.precision = Precision::fp32; }},
       {"gpipe", [](LoweringFixture& f) { f.plan.schedule = PipelineSchedule::gpipe; }},
       {"two iterations", [](LoweringFixture& f) { f.training.iterations = 2; }},
-      {"strided", [](LoweringFixture& f) { f.plan.mapping[Axis::dp] = {Placement::strided, Shape{2, 1}}; }},
+      {"strided",
+       [](LoweringFixture& f) {
+         f.plan.mapping[Axis::dp] = {Placement::strided, Shape{2, 1}};
+       }},
       {"selective", [](LoweringFixture& f) { f.training.recompute = models::Recompute::selective; }}};
   for (const auto& [name, change] : cases) {
     SCOPED_TRACE(name);
@@ -127,12 +129,9 @@ TEST(GroupFlows, ALineCarriesItsShards) {
       group_flows(TrafficPattern::all_gather, 400, Shape{1, 4}, row_major({1, 4}), Collective::line, 1);
   std::map<std::pair<int, int>, Bytes> sent;
   for (const RankFlow& flow : flows) sent[{flow.from, flow.to}] += flow.bytes;
-  EXPECT_EQ(sent, (std::map<std::pair<int, int>, Bytes>{{{0, 1}, 100},
-                                                        {{1, 2}, 200},
-                                                        {{2, 3}, 300},
-                                                        {{3, 2}, 100},
-                                                        {{2, 1}, 200},
-                                                        {{1, 0}, 300}}));
+  EXPECT_EQ(sent,
+            (std::map<std::pair<int, int>, Bytes>{
+                {{0, 1}, 100}, {{1, 2}, 200}, {{2, 3}, 300}, {{3, 2}, 100}, {{2, 1}, 200}, {{1, 0}, 300}}));
 }
 
 TEST(GroupFlows, TransfersFollowTheRanks) {

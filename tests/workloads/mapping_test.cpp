@@ -165,7 +165,7 @@ TEST(Mapping, TilesThatMakeNoGridCountAsALine) {
 
 TEST(Mapping, EveryPlacementIsABijection) {
   const std::vector<Placement> all = {Placement::standard, Placement::row,   Placement::col,
-                                      Placement::block,     Placement::snake, Placement::strided};
+                                      Placement::block,    Placement::snake, Placement::strided};
   const Mesh on = mesh(36, 36);
   for (const Placement tp : all) {
     for (const Placement pp : all) {
