@@ -37,9 +37,9 @@ struct BalancedRoutes {
 ///
 /// For each set of turns: routes over the most loaded link move, destination by destination in the order of
 /// their bytes on it, to the shortest way of which no link becomes as loaded as that one was, until nothing
-/// on the most loaded link can move. So without faults the largest load is never above that of xy, with
-/// faults never above that of `table`. A tree always covers every live tile of its part of the mesh, demands
-/// or not.
+/// on the most loaded link can move. For the best sets the same is then done with the other links, which
+/// makes room for more. So without faults the largest load is never above that of xy, with faults never above
+/// that of `table`. A tree always covers every live tile of its part of the mesh, demands or not.
 ///
 /// Integers only, no random choice: the same demands give the same routes. Demands between tiles that no live
 /// way joins are left out of the report; next() has no way for them. Throws PlanError for a mesh with faults

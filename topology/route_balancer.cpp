@@ -9,10 +9,13 @@
 namespace wafersim::topology {
 namespace {
 
-/// Links that may be looked at, which takes about a second. Large traffic then keeps the routes it has.
-constexpr std::uint64_t kMaxWork = 100'000'000;
+/// Links that may be looked at, about ten million in a second. Large traffic then keeps the routes it has.
+constexpr std::uint64_t kMaxWork = 20'000'000;
+constexpr std::uint64_t kMaxRefineWork = 10'000'000;
 /// Memory of the trees that differ from the start; further destinations keep their routes.
 constexpr std::uint64_t kMaxRowBytes = std::uint64_t{1} << 30;
+
+constexpr int kSweeps = 8;
 
 constexpr LinkId kNoLink = ~LinkId{0};
 constexpr std::uint8_t kEveryOutput = 0b1111;
@@ -31,7 +34,8 @@ RouteBalancer::RouteBalancer(const Mesh& mesh, const Routing& start, const TurnS
       claim_epoch_(mesh.tile_count(), 0),
       claim_out_(mesh.tile_count(), Direction::north),
       labels_(mesh.link_slots()),
-      visited_(mesh.tile_count(), 0) {
+      visited_(mesh.tile_count(), 0),
+      work_end_(kMaxWork) {
   for (LinkId link = 0; link < mesh.link_slots(); ++link) {
     target_[link] = mesh.neighbour(Mesh::link_source(link), Mesh::link_direction(link));
   }
@@ -52,10 +56,39 @@ RouteBalancer::RouteBalancer(const Mesh& mesh, const Routing& start, const TurnS
 }
 
 void RouteBalancer::run() {
-  while (work_ < kMaxWork) {
+  while (work_ < work_end_) {
     const std::optional<LinkId> link = hottest();
     if (!link || !relieve(*link)) return;
   }
+}
+
+void RouteBalancer::refine(Bytes bound) {
+  work_end_ = work_ + kMaxRefineWork;
+  LoadSummary best = summarize(loads_);
+  LinkBytes best_loads = loads_;
+  std::map<TileId, HopRow> best_rows = rows_;
+  for (int sweep = 0; sweep < kSweeps && best.largest > bound && relieve_every_link(); ++sweep) {
+    run();
+    const LoadSummary now = summarize(loads_);
+    if (!(now < best)) continue;
+    best = now;
+    best_loads = loads_;
+    best_rows = rows_;
+  }
+  loads_ = std::move(best_loads);
+  rows_ = std::move(best_rows);
+}
+
+/// Whether any route has moved.
+bool RouteBalancer::relieve_every_link() {
+  std::vector<LinkId> links;
+  for (LinkId link = 0; link < loads_.size(); ++link) {
+    if (loads_[link] > 0) links.push_back(link);
+  }
+  std::stable_sort(links.begin(), links.end(), [this](LinkId a, LinkId b) { return loads_[a] > loads_[b]; });
+  bool moved = false;
+  for (const LinkId link : links) moved |= work_ < work_end_ && relieve(link);
+  return moved;
 }
 
 std::optional<LinkId> RouteBalancer::hottest() {
@@ -88,7 +121,7 @@ bool RouteBalancer::relieve(LinkId hottest) {
   const std::vector<Crossing> all = crossings(hottest);
   const auto any_moves = [&](const auto& move_of) {
     return std::any_of(all.begin(), all.end(),
-                       [&](const Crossing& crossing) { return work_ < kMaxWork && move_of(crossing); });
+                       [&](const Crossing& crossing) { return work_ < work_end_ && move_of(crossing); });
   };
   return any_moves(
              [&](const Crossing& crossing) { return move(crossing.destination, crossing.flows, below); }) ||

@@ -18,7 +18,11 @@ class RouteBalancer {
   /// merged() returns them. All must outlive the balancer.
   RouteBalancer(const Mesh& mesh, const Routing& start, const TurnSets& turns, const Demands& demands);
 
+  /// Moves routes off the most loaded link until none can move.
   void run();
+  /// Moves routes off all links, the most loaded first, which makes room for further moves of run(); ends
+  /// when the largest load is `bound`. Keeps the routes that it found unless the new ones are better.
+  void refine(Bytes bound);
 
   const LinkBytes& loads() const { return loads_; }
   /// The trees of the destinations whose routes were moved.
@@ -58,6 +62,7 @@ class RouteBalancer {
   std::optional<LinkId> hottest();
   void set_load(LinkId link, Bytes bytes);
   bool relieve(LinkId hottest);
+  bool relieve_every_link();
   std::vector<Crossing> crossings(LinkId link) const;
   bool move(TileId destination, const std::vector<FlowId>& flows, Bytes below);
   bool lay_anew(TileId destination, const std::vector<FlowId>& flows, Bytes below);
@@ -102,6 +107,7 @@ class RouteBalancer {
   std::vector<std::uint32_t> visited_;  ///< by tile
   std::uint32_t visit_ = 0;
   std::uint64_t work_ = 0;  ///< links looked at
+  std::uint64_t work_end_;
 };
 
 }  // namespace wafersim::topology
