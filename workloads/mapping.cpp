@@ -23,11 +23,12 @@ constexpr std::size_t kNamedDeadTiles = 4;
 struct AxisRequest {
   Axis axis = Axis::none;
   int degree = 1;
-  Placement placement = Placement::automatic;
+  Placement placement = Placement::standard;
   std::vector<Shape> shapes;  ///< to be tried, best first
 };
 
-/// All rows x cols = count, the most square first, the wider of two equally square ones first.
+}  // namespace
+
 std::vector<Shape> factorizations(int count) {
   std::vector<Shape> shapes;
   for (int rows = 1; rows * rows <= count; ++rows) {
@@ -39,6 +40,8 @@ std::vector<Shape> factorizations(int count) {
   std::reverse(shapes.begin(), shapes.end());
   return shapes;
 }
+
+namespace {
 
 std::vector<Shape> candidate_shapes(const AxisRequest& request, const AxisMapping& wanted) {
   const int degree = request.degree;
@@ -55,7 +58,8 @@ std::vector<Shape> candidate_shapes(const AxisRequest& request, const AxisMappin
 }
 
 Placement resolve(Axis axis, Placement wanted) {
-  if (wanted != Placement::automatic) return wanted;
+  require_invariant(wanted != Placement::optimized, "an axis is laid out before its mapping was chosen");
+  if (wanted != Placement::standard) return wanted;
   return axis == Axis::pp || axis == Axis::tatp ? Placement::snake : Placement::block;
 }
 
@@ -69,8 +73,7 @@ std::vector<AxisRequest> requests(const PlanSpec& plan) {
   }
   std::vector<AxisRequest> all;
   for (const Axis axis : plan.order) {
-    const auto found = plan.mapping.find(axis);
-    const AxisMapping wanted = found == plan.mapping.end() ? AxisMapping{} : found->second;
+    const AxisMapping wanted = plan.axis_mapping(axis);
     AxisRequest request{axis, plan.degree(axis), resolve(axis, wanted.placement), {}};
     if (request.degree < 1) {
       throw PlanError(
@@ -252,6 +255,14 @@ std::vector<Coord> compress(const std::vector<Coord>& places, Shape& grid) {
 
 }  // namespace
 
+AxisMapping explicit_mapping(Placement placement, const Shape& shape) {
+  const bool line = placement == Placement::block || placement == Placement::snake;
+  if (line && shape.rows == 1 && shape.cols > 1) return {Placement::row, {}};
+  if (line && shape.cols == 1 && shape.rows > 1) return {Placement::col, {}};
+  if (placement == Placement::row || placement == Placement::col) return {placement, {}};
+  return {placement, shape};
+}
+
 Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) {
   for (int i = 0; i < kAxes; ++i) degrees_[static_cast<std::size_t>(i)] = plan.degree(static_cast<Axis>(i));
   const std::vector<AxisRequest> axes = requests(plan);
@@ -263,6 +274,7 @@ Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) {
     strided |= axes[i].placement == Placement::strided;
     const bool snake = axes[i].placement == Placement::snake;
     shapes_[axes[i].axis] = shapes[i];
+    laid_out_[axes[i].axis] = explicit_mapping(axes[i].placement, shapes[i]);
     positions_[axes[i].axis] = snake ? topology::snake(shapes[i]) : topology::row_major(shapes[i]);
   }
   const Coord corner = find_corner(layout.rectangle, mesh);

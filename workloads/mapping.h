@@ -9,11 +9,18 @@
 
 namespace wafersim::workloads {
 
+/// All rows x cols = count, the most square first, the wider of two equally square ones first.
+std::vector<topology::Shape> factorizations(int count);
+
+/// A placement with its shape as a scenario writes it: a block or snake of one row or column is a `row` or
+/// `col`.
+AxisMapping explicit_mapping(Placement placement, const topology::Shape& shape);
+
 /// Which tile plays which ranks.
 class Mapping {
  public:
-  /// Lays the plan's axes on the mesh, nested from the inside out (plan.order; axes of degree 1 may be left out): each axis arranges copies of
-  /// the inner rectangle in a shape of rows x cols copies.
+  /// Lays the plan's axes on the mesh, nested from the inside out (plan.order; axes of degree 1 may be left
+  /// out): each axis arranges copies of the inner rectangle in a shape of rows x cols copies.
   ///  * `row` = 1 x degree, `col` = degree x 1; `block RxC` row-major; `snake RxC` boustrophedon: consecutive
   ///  ranks are
   ///    neighbours. The order in which a ring visits a group is the collective's affair.
@@ -23,15 +30,18 @@ class Mapping {
   ///  * Without a shape: the most square factorization, wider than tall, with which the whole plan fits the
   ///  mesh. When
   ///    the most square one of every axis does not, others are tried, those of the outermost axis first.
-  ///  * `automatic`: a snake for pp and tatp (stages and members of a stream stay neighbours), a block for the
+  ///  * `standard`: a snake for pp and tatp (stages and members of a stream stay neighbours), a block for the
   ///  others.
   /// With dead tiles the whole rectangle moves to the first place (row-major) where every tile lives.
-  /// Throws PlanError naming the axis and the sizes when it does not fit, or the dead tiles in the way.
+  /// Throws PlanError naming the axis and the sizes when it does not fit, or the dead tiles in the way;
+  /// InternalError for `optimized`.
   Mapping(const PlanSpec& plan, const topology::Mesh& mesh);
 
   TileId tile(const Ranks& ranks) const { return tiles_[index(ranks)]; }
   /// Tiles of a group along an axis, in rank order, through the member with the given other ranks.
   std::vector<TileId> group(Axis axis, Ranks ranks) const;
+  /// How an axis was laid out, written out in full: the same entry in the plan gives the same tiles.
+  const AxisMapping& laid_out(Axis axis) const { return laid_out_.at(axis); }
   /// The shape an axis was given: copies of the inner rectangle, rows x cols. Where a strided axis breaks up
   /// the rectangles inside it, the shape that an axis ends up with; 1 x degree when its tiles make no grid.
   topology::Shape axis_shape(Axis axis) const;
@@ -46,6 +56,7 @@ class Mapping {
   std::array<int, kAxes> degrees_{};
   std::vector<TileId> tiles_;
   std::map<Axis, topology::Shape> shapes_;
+  std::map<Axis, AxisMapping> laid_out_;
   std::map<Axis, std::vector<topology::Coord>> positions_;
 };
 

@@ -208,6 +208,30 @@ int& Ranks::at(Axis axis) {
 }
 
 int Ranks::at(Axis axis) const { return Ranks(*this).at(axis); }
+const char* to_string(Placement placement) {
+  switch (placement) {
+    case Placement::standard:
+      return "default";
+    case Placement::optimized:
+      return "auto";
+    case Placement::row:
+      return "row";
+    case Placement::col:
+      return "col";
+    case Placement::block:
+      return "block";
+    case Placement::snake:
+      return "snake";
+    case Placement::strided:
+      return "strided";
+  }
+  return "?";
+}
+
+std::string to_string(const AxisMapping& mapping) {
+  const std::string word = to_string(mapping.placement);
+  return mapping.shape ? word + " " + topology::to_string(*mapping.shape) : word;
+}
 
 int PlanSpec::degree(Axis axis) const {
   switch (axis) {
@@ -227,6 +251,12 @@ int PlanSpec::degree(Axis axis) const {
   }
   return 1;
 }
+
+AxisMapping PlanSpec::axis_mapping(Axis axis) const {
+  const auto found = mapping.find(axis);
+  return found == mapping.end() ? AxisMapping{} : found->second;
+}
+
 
 Bytes element_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
 

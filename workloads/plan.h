@@ -79,13 +79,18 @@ struct StreamSpec {
 enum class Collective { automatic, ring, line, rows_cols, tree };
 const char* to_string(Collective collective);
 
-/// How an axis lands on the mesh.
-enum class Placement { automatic, row, col, block, snake, strided };
+/// How an axis lands on the mesh. `standard`: a snake for pp, a block for the others. `optimized`: left to
+/// choose_mapping(), which replaces it by one of the others before a plan is laid out.
+enum class Placement { standard, optimized, row, col, block, snake, strided };
 struct AxisMapping {
-  Placement placement = Placement::automatic;
+  Placement placement = Placement::standard;
   std::optional<topology::Shape> shape;
   bool operator==(const AxisMapping&) const = default;
 };
+
+const char* to_string(Placement placement);
+/// As a scenario writes it: "snake 4x8", "row", "default".
+std::string to_string(const AxisMapping& mapping);
 
 /// tp, tatp, sp, pp, dp.
 std::vector<Axis> default_order();
@@ -102,13 +107,16 @@ struct PlanSpec {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int zero = 0;                               ///< 0, or 1: optimizer states sharded over dp
   bool pp_transfer_full = false;              ///< without SP: every rank sends the whole boundary tensor
-  std::map<Axis, AxisMapping> mapping;        ///< axes left out are automatic
+  std::map<Axis, AxisMapping> mapping;        ///< axes left out are `standard`
   std::vector<Axis> order = default_order();  ///< nesting from the inside out
+  bool order_given = false;                   ///< otherwise choose_mapping() may change the order
   Collective collectives = Collective::automatic;
   int collective_chunks = 1;  ///< pieces into which each collective's vector is cut
   int overlap_near = 1;       ///< chunks into which a block of a tensor stream is cut
-  int degree(Axis axis) const;
   int tiles_used() const { return dp * tp * tatp * sp_degree * pp; }
+  int degree(Axis axis) const;
+  /// The entry of `mapping`, or what an axis without one has.
+  AxisMapping axis_mapping(Axis axis) const;
 };
 
 struct TrainingSpec {

@@ -93,7 +93,7 @@ TEST(Mapping, OrderMovesAnAxisInside) {
   EXPECT_EQ(mapping.group(Axis::tp, {.dp = 2, .pp = 0}), (std::vector<TileId>{2, 6}));
 }
 
-TEST(Mapping, AutomaticShapesAreMostSquareAndWiderThanTall) {
+TEST(Mapping, StandardShapesAreMostSquareAndWiderThanTall) {
   const Mapping mapping(plan(8, 6, 1), mesh(64, 64));
   EXPECT_EQ(mapping.axis_shape(Axis::tp), (Shape{2, 4}));
   EXPECT_EQ(mapping.axis_shape(Axis::pp), (Shape{2, 3}));
@@ -102,7 +102,7 @@ TEST(Mapping, AutomaticShapesAreMostSquareAndWiderThanTall) {
   EXPECT_EQ(mapping.axis_positions(Axis::pp), topology::snake({2, 3}));
 }
 
-TEST(Mapping, AutomaticShapesChangeFromTheOutsideInUntilTheWholeFits) {
+TEST(Mapping, StandardShapesChangeFromTheOutsideInUntilTheWholeFits) {
   // tp 2x2, pp 1x2 and dp 2x2 would be 4x8; on 8x4 it is dp that turns.
   const Mapping outer(plan(4, 2, 4), mesh(8, 4));
   EXPECT_EQ(outer.axis_shape(Axis::tp), (Shape{2, 2}));
@@ -164,8 +164,8 @@ TEST(Mapping, TilesThatMakeNoGridCountAsALine) {
 }
 
 TEST(Mapping, EveryPlacementIsABijection) {
-  const std::vector<Placement> all = {Placement::automatic, Placement::row,   Placement::col,
-                                      Placement::block,     Placement::snake, Placement::strided};
+  const std::vector<Placement> all = {Placement::standard, Placement::row,   Placement::col,
+                                      Placement::block,    Placement::snake, Placement::strided};
   const Mesh on = mesh(36, 36);
   for (const Placement tp : all) {
     for (const Placement pp : all) {
