@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "sim/fleet.h"
 
 namespace wafersim::sim {
 
@@ -31,7 +32,7 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
   core_side.bind(*this);
   ejection.bind(*this);
   injection_credits.bind(*this);
-  network.calendar.add(*this, Rank::nic);
+  add_to_fleet(network.calendar, *this, Rank::nic);
 }
 
 void Nic::end_of_elaboration() {
@@ -102,7 +103,7 @@ void Nic::deliver_ideal(std::uint32_t index) {
 
 unsigned Nic::lane_for(TileId destination) const {
   if (lanes_.size() == 1) return 0;
-  const topology::Hop hop = network_.routing.next(tile_, destination);
+  const topology::Hop hop = network_.routes.next(tile_, destination);
   return hop == topology::Hop::local ? kSelfLane : static_cast<unsigned>(hop);
 }
 

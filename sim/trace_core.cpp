@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "sim/fleet.h"
 
 namespace wafersim::sim {
 
@@ -22,7 +23,7 @@ TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, const Com
       operations_done_(operations_done),
       result_there_(program_.steps.size(), false),
       account_(binding.stage, trace.trace().pipeline_stages > 1) {
-  calendar.add(*this, Rank::core);
+  add_to_fleet(calendar, *this, Rank::core);
   calendar.evaluate_at_start(*this);
 }
 
