@@ -65,7 +65,7 @@ void Calendar::grow(Bucket& bucket, std::size_t slot, std::uint8_t lane) {
   if (bucket.next == 0) {
     bucket.head = fresh;
     lanes_[slot] = static_cast<std::uint8_t>(lanes_[slot] | (1u << lane));
-    occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+    mark_occupied(slot);
   } else {
     chunks_[bucket.next - kChunk].payload = fresh;
   }
@@ -150,7 +150,7 @@ void Calendar::drain_updates(std::size_t slot) {
   while (lanes_[slot] != 0) {
     std::uint32_t lanes = lanes_[slot];
     lanes_[slot] = 0;
-    occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+    mark_empty(slot);
     if (shuffle_) {
       update_shuffled(lanes, slot);
       continue;
@@ -201,19 +201,37 @@ void Calendar::move_near() {
   }
 }
 
-Cycle Calendar::next_busy_cycle() const {
-  constexpr std::size_t words = kWheel / 64;
-  const auto start = static_cast<std::size_t>(now_ % kWheel);
-  // From the current slot once around the wheel; the first word is looked at twice, its upper and then its lower part.
-  for (std::size_t step = 0; step <= words; ++step) {
-    const std::size_t word = (start / 64 + step) % words;
-    std::uint64_t bits = occupied_[word];
-    if (step == 0) bits &= ~std::uint64_t{0} << (start % 64);
-    if (step == words) bits &= ~(~std::uint64_t{0} << (start % 64));
-    if (bits == 0) continue;
-    const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-    return now_ + (slot + kWheel - start) % kWheel;
+void Calendar::mark_occupied(std::size_t slot) {
+  const std::size_t word = slot / 64;
+  occupied_[word] |= std::uint64_t{1} << (slot % 64);
+  occupied_words_[word / 64] |= std::uint64_t{1} << (word % 64);
+}
+
+void Calendar::mark_empty(std::size_t slot) {
+  const std::size_t word = slot / 64;
+  occupied_[word] &= ~(std::uint64_t{1} << (slot % 64));
+  if (occupied_[word] == 0) occupied_words_[word / 64] &= ~(std::uint64_t{1} << (word % 64));
+}
+
+/// The first slot at or behind `from` that has events; kWheel when there is none.
+std::size_t Calendar::first_occupied(std::size_t from) const {
+  const std::size_t word = from / 64;
+  const std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (from % 64));
+  if (bits != 0) return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+  std::uint64_t words = occupied_words_[word / 64] & (~std::uint64_t{1} << (word % 64));
+  for (std::size_t group = word / 64;; words = occupied_words_[group]) {
+    if (words != 0) {
+      const std::size_t found = group * 64 + static_cast<std::size_t>(std::countr_zero(words));
+      return found * 64 + static_cast<std::size_t>(std::countr_zero(occupied_[found]));
+    }
+    if (++group == occupied_words_.size()) return kWheel;
   }
+}
+
+Cycle Calendar::next_busy_cycle() const {
+  const auto start = static_cast<std::size_t>(now_ % kWheel);
+  if (const std::size_t slot = first_occupied(start); slot != kWheel) return now_ + (slot - start);
+  if (const std::size_t slot = first_occupied(0); slot != kWheel) return now_ + (slot + kWheel - start);
   return far_.empty() ? kNever : far_.front().at;
 }
 

@@ -167,7 +167,7 @@ class Calendar : public sc_core::sc_module {
     std::uint32_t head = 0;  ///< first chunk; 0 = none, chunk 0 is not used
     std::uint32_t next = 0;  ///< place of the next event; where a chunk would begin, another must be got first
   };
-  static constexpr Cycle kWheel = 4096;
+  static constexpr std::size_t kWheel = std::size_t{1} << 14;  ///< more than the serialization of most packets
   static constexpr std::uint32_t kPollInterval = 1u << 12;
   static constexpr int kCyclesAhead = 1024;
 
@@ -198,6 +198,9 @@ class Calendar : public sc_core::sc_module {
   void drain_updates(std::size_t slot);
   void take_events(Bucket& bucket);
   void update_shuffled(std::uint32_t lanes, std::size_t slot);
+  void mark_occupied(std::size_t slot);
+  void mark_empty(std::size_t slot);
+  std::size_t first_occupied(std::size_t from) const;
   void move_near();
   Cycle next_busy_cycle() const;
 
@@ -213,7 +216,8 @@ class Calendar : public sc_core::sc_module {
   std::array<std::unique_ptr<Fleet>, kLanes> fleets_;
   HugeVector<Bucket> wheel_;                      ///< by slot and lane
   std::array<std::uint8_t, kWheel> lanes_{};      ///< by slot: the lanes that have events, a bit each
-  std::array<std::uint64_t, kWheel / 64> occupied_{};  ///< slots that have any, a bit each
+  std::array<std::uint64_t, kWheel / 64> occupied_{};         ///< slots that have any, a bit each
+  std::array<std::uint64_t, kWheel / 64 / 64> occupied_words_{};  ///< words of `occupied_` that are not 0, a bit each
   HugeVector<Event> chunks_;
   std::uint32_t free_chunk_ = 0;
   std::vector<FarEvent> far_;  ///< binary heap, earliest on top
