@@ -62,12 +62,16 @@ class Client {
   virtual void update(unsigned kind, std::uint32_t payload) = 0;
   /// Phase 2.
   virtual void evaluate() = 0;
+  /// How much of an object, from its Client part on, its calls touch as a rule: asked for ahead of them. May be hidden by a
+  /// class with a fleet (fleet.h).
+  static constexpr std::size_t kHotBytes = 128;
   /// Hints that update(kind, payload) comes soon: ask for the data that it will need, change nothing. The second comes
   /// later and may read what the first has asked for.
   virtual void prefetch(unsigned /*kind*/, std::uint32_t /*payload*/) const {}
   virtual void prefetch_more(unsigned /*kind*/, std::uint32_t /*payload*/) const {}
-  /// A hint that evaluate() comes soon.
+  /// The same two hints for evaluate().
   virtual void prefetch_evaluation() const {}
+  virtual void prefetch_evaluation_more() const {}
 
  private:
   friend class Calendar;

@@ -44,7 +44,8 @@ class FleetOf final : public Fleet {
     const std::size_t count = ids.size();
     for (std::size_t i = 0; i < count; ++i) {
       if (i + kFarAhead < count) prefetch_client(ids[i + kFarAhead]);
-      if (i + kNearAhead < count) clients_[ids[i + kNearAhead]]->prefetch_evaluation();
+      if (i + kMidAhead < count) clients_[ids[i + kMidAhead]]->prefetch_evaluation();
+      if (i + kNearAhead < count) clients_[ids[i + kNearAhead]]->prefetch_evaluation_more();
       C& client = *clients_[ids[i]];
       client.queued_ = false;
       client.evaluate();
@@ -59,11 +60,8 @@ class FleetOf final : public Fleet {
   static constexpr std::size_t kNearAhead = 3;
 
   void prefetch_client(ClientId id) const {
-    // The client's own data starts with it and goes on for a few cache lines.
-    const char* const client = reinterpret_cast<const char*>(clients_[id]);
-    __builtin_prefetch(client);
-    __builtin_prefetch(client + 64);
-    __builtin_prefetch(client + 128);
+    const char* const client = reinterpret_cast<const char*>(static_cast<const Client*>(clients_[id]));
+    for (std::size_t offset = 0; offset < C::kHotBytes; offset += 64) __builtin_prefetch(client + offset);
   }
   void prefetch(const Event& event) const { clients_[event.client()]->prefetch(event.kind(), event.payload); }
   void prefetch_more(const Event& event) const { clients_[event.client()]->prefetch_more(event.kind(), event.payload); }

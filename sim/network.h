@@ -19,6 +19,32 @@ inline constexpr unsigned kSelfLane = kMeshPorts;
 
 constexpr unsigned local_ports(models::NicPorts ports) { return ports == models::NicPorts::single ? 1 : kMeshPorts + 1; }
 
+/// Counts the cycles in which a tile has a message in flight, to it or from it.
+class FlightClock {
+ public:
+  void begin(Cycle now) {
+    settle(now);
+    ++in_flight_;
+  }
+  void end(Cycle now) {
+    settle(now);
+    --in_flight_;
+  }
+  Cycle total(Cycle now) {
+    settle(now);
+    return total_;
+  }
+
+ private:
+  void settle(Cycle now) {
+    if (in_flight_ != 0) total_ += now - since_;
+    since_ = now;
+  }
+  std::uint32_t in_flight_ = 0;
+  Cycle since_ = 0;
+  Cycle total_ = 0;
+};
+
 /// Pools and constants that all routers and NICs of a wafer share.
 struct NetworkContext {
   Calendar& calendar;
@@ -27,10 +53,11 @@ struct NetworkContext {
   Cycle router_cycles;  ///< the next three are copies for the hot path
   Cycle link_cycles;
   Cycle credit_cycles;
-  Arena arena;  ///< the state of routers, tile by tile
+  Arena arena;  ///< the state of routers and NICs, tile by tile
   PacketPool packets;
   MessagePool messages;
   CreditPool credits;
+  HugeVector<FlightClock> flights;  ///< by tile; side by side, because every message touches those of both its ends
   std::uint64_t time_scale;
   PortRate link_rate;
   PortRate injection_rate;
@@ -44,6 +71,7 @@ struct NetworkContext {
         router_cycles(hardware_in.router_cycles),
         link_cycles(hardware_in.link_cycles),
         credit_cycles(hardware_in.credit_cycles),
+        flights(mesh.tile_count()),
         time_scale(common_time_scale({hardware_in.link_bytes_per_cycle, hardware_in.injection_bytes_per_cycle,
                                       hardware_in.ejection_bytes_per_cycle})),
         link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),

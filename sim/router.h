@@ -24,6 +24,7 @@ class Router final : public sc_core::sc_module, public PacketSink, public Credit
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;
   void credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) override;
 
+  RouterEngine& engine() { return *engine_; }
   const RouterEngine& engine() const { return *engine_; }
 
  private:

@@ -19,27 +19,17 @@ constexpr unsigned opposite(unsigned port) { return (port + 2) % kMeshPorts; }
 RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
     : tile_(tile),
       network_(network),
-      output_stride_(static_cast<std::uint32_t>(sizeof(Output) + static_cast<unsigned>(network.hardware.virtual_channels) * sizeof(CreditCounter))),
       vcs_(static_cast<std::uint8_t>(network.hardware.virtual_channels)),
       single_local_(network.hardware.nic_ports == models::NicPorts::single),
-      ports_(kMeshPorts + local_ports(network.hardware.nic_ports)) {
+      outputs_(network.arena, kMeshPorts + local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
+      inputs_(network.arena.make_array<InputVc>(std::size_t{outputs_.size()} * vcs_)),
+      statistics_(network.arena.make_array<PortStatistics>(kMeshPorts)) {
   require_invariant((kMeshPorts + 1U) * vcs_ <= 64, "a router has at most 12 virtual channels");
-  output_stride_ = ceil_div<std::uint32_t>(output_stride_, alignof(Output)) * alignof(Output);
-  inputs_ = network.arena.make_array<InputVc>(std::size_t{ports_} * vcs_);
-  outputs_ = static_cast<char*>(network.arena.allocate(std::size_t{ports_} * output_stride_, alignof(Output)));
-  for (unsigned port = 0; port < ports_; ++port) {
-    Output* const out = new (outputs_ + port * output_stride_) Output;
-    for (unsigned vc = 0; vc < vcs_; ++vc) {
-      auto* const counter = new (reinterpret_cast<CreditCounter*>(out + 1) + vc) CreditCounter;
-      counter->set_capacity(network.hardware.vc_buffer_bytes);
-    }
-  }
-  statistics_ = network.arena.make_array<PortStatistics>(kMeshPorts);
   add_to_fleet(network.calendar, *this, Rank::router);
 }
 
 void RouterEngine::connect_output(unsigned port, RouterEngine* router, PacketSink* other) {
-  Output& out = output(port);
+  Output& out = outputs_[port];
   out.next_tile = router != nullptr ? router->tile_ : kNoTile;
   if (router != nullptr) out.next_router = Calendar::handle(*router);
   next_other_[port] = other;
@@ -83,8 +73,8 @@ void RouterEngine::credit(unsigned port, unsigned vc, Bytes bytes, Cycle at) {
 }
 
 void RouterEngine::take_credit(unsigned port, unsigned vc, Bytes bytes, Cycle at, Cycle now) {
-  Output& out = output(port);
-  CreditCounter& counter = credits(out, vc);
+  Output& out = outputs_[port];
+  CreditCounter& counter = outputs_.credit(out, vc);
   counter.give(bytes, at, now, network_.credits);
   --out.uncredited;
   out.credits_full_at = std::max(out.credits_full_at, at);
@@ -98,30 +88,32 @@ void RouterEngine::prefetch(unsigned kind, std::uint32_t payload) const {
   } else if (kind == kHeadFree) {
     __builtin_prefetch(&inputs_[payload]);
   } else {
-    __builtin_prefetch(&output(payload));
+    outputs_.prefetch(payload);
   }
 }
 
 void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
   if (kind < kArrive) return;
   const Packet& packet = network_.packets[payload];
-  const Output* const out = &output(packet.output);
-  __builtin_prefetch(out);
-  if (packet.output < kMeshPorts) __builtin_prefetch(out + 1);
+  outputs_.prefetch(packet.output);
+  if (packet.output >= kMeshPorts) {
+    const char* const nic = reinterpret_cast<const char*>(nic_);
+    __builtin_prefetch(nic);
+    __builtin_prefetch(nic + 64);
+    __builtin_prefetch(&network_.messages[packet.message]);
+  }
   // The grant to come will return a credit there.
   const unsigned input = kind - kArrive;
-  if (input >= kMeshPorts || upstream_router_[input] == nullptr) return;
-  const Output* const upstream = &upstream_router_[input]->output(opposite(input));
-  __builtin_prefetch(upstream);
-  __builtin_prefetch(upstream + 1);
+  if (input >= kMeshPorts) return __builtin_prefetch(nic_credits_);
+  if (upstream_router_[input] == nullptr) return;
+  upstream_router_[input]->outputs_.prefetch(opposite(input));
 }
 
 void RouterEngine::prefetch_evaluation() const {
   for (std::uint32_t pending = pending_outputs_; pending != 0; pending &= pending - 1) {
     const auto port = static_cast<unsigned>(std::countr_zero(pending));
-    __builtin_prefetch(&output(port));
+    outputs_.prefetch(port);
     if (port >= kMeshPorts) continue;
-    __builtin_prefetch(&output(port) + 1);
     __builtin_prefetch(&statistics_[port]);
     __builtin_prefetch(reinterpret_cast<const char*>(&statistics_[port]) + 64);
   }
@@ -146,7 +138,7 @@ void RouterEngine::update(unsigned kind, std::uint32_t payload) {
   } else if (kind == kHeadFree) {
     start_bidding(inputs_[payload].head, now);
   } else {
-    Output& out = output(payload);
+    Output& out = outputs_[payload];
     if (out.wake_at != now) return;  // an earlier wake-up took its place
     out.wake_at = kNever;
     request_arbitration(payload);
@@ -158,7 +150,7 @@ void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
   Packet& packet = network_.packets[index];
   packet.bid_at = now;
   const unsigned port = packet.output;
-  Output& out = output(port);
+  Output& out = outputs_[port];
   // An arbiter with no bids and full credits is back in its first position.
   if (out.bidders == 0 && out.uncredited == 0 && out.credits_full_at < now) out.first_bit = 0;
   out.bidders |= std::uint64_t{1} << bid_bit(packet.input, packet.vc);
@@ -188,7 +180,7 @@ unsigned RouterEngine::input_vc_of_bit(unsigned port, unsigned bit) const {
 
 /// Called at most once a cycle for an output, so that it grants at most one bidder a cycle.
 void RouterEngine::arbitrate(unsigned port, Cycle now) {
-  Output& out = output(port);
+  Output& out = outputs_[port];
   if (out.bidders == 0) return;
   if (out.clock.free_at() > now) return wake(port, out, out.clock.free_at());
   std::uint64_t left = out.bidders & (~std::uint64_t{0} << out.first_bit);
@@ -200,7 +192,7 @@ void RouterEngine::arbitrate(unsigned port, Cycle now) {
     InputVc& in = inputs_[input_vc];
     const Packet& packet = network_.packets[in.head];
     // The NIC always consumes.
-    if (port >= kMeshPorts || credits(out, packet.vc).has_room(packet.bytes, now, network_.credits)) {
+    if (port >= kMeshPorts || outputs_.credit(out, packet.vc).has_room(packet.bytes, now, network_.credits)) {
       grant(port, bit, in, input_vc, now);
       if (out.bidders != 0) wake(port, out, std::max(out.clock.free_at(), now + 1));
       return;
@@ -212,7 +204,7 @@ void RouterEngine::arbitrate(unsigned port, Cycle now) {
 }
 
 void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now) {
-  Output& out = output(port);
+  Output& out = outputs_[port];
   const std::uint32_t index = in.head;
   Packet& packet = network_.packets[index];
 
@@ -221,7 +213,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   const ExactTime tail =
       out.clock.occupy(now, packet.bytes, packet.tail, mesh ? network_.link_rate : network_.ejection_rate);
   out.bidders &= ~(std::uint64_t{1} << bit);
-  out.first_bit = static_cast<std::uint8_t>(bit + 1 == (kMeshPorts + 1) * vcs_ ? 0 : bit + 1);
+  out.first_bit = static_cast<std::uint8_t>(bit + 1);  // behind the last: from the first again
 
   // The packet behind bids in the cycle in which this one has left, also when that is in the middle of a cycle: the port
   // carries the remainder.
@@ -243,7 +235,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   statistics.bytes_by_axis[static_cast<std::size_t>(packet.axis)] += packet.bytes;
   statistics.packets += 1;
   statistics.queued += queued;
-  credits(out, packet.vc).take(packet.bytes);
+  outputs_.credit(out, packet.vc).take(packet.bytes);
   ++out.uncredited;
   packet.input = static_cast<std::uint8_t>(opposite(port));
   forward(port, out, index, now, tail);
@@ -269,7 +261,7 @@ void RouterEngine::wait_for_credit(unsigned port, Output& out) {
   Cycle earliest = kNever;
   for (std::uint64_t left = out.bidders; left != 0; left &= left - 1) {
     const unsigned input_vc = input_vc_of_bit(port, static_cast<unsigned>(std::countr_zero(left)));
-    CreditCounter& counter = credits(out, network_.packets[inputs_[input_vc].head].vc);
+    CreditCounter& counter = outputs_.credit(out, network_.packets[inputs_[input_vc].head].vc);
     const Cycle next = counter.next_arrival();
     if (next == kNever) counter.wait();
     earliest = std::min(earliest, next);
@@ -285,7 +277,7 @@ void RouterEngine::wake(unsigned port, Output& out, Cycle at) {
 
 std::string RouterEngine::describe_stall(const std::string& name) const {
   std::string text;
-  for (unsigned i = 0; i < ports_ * vcs_; ++i) {
+  for (unsigned i = 0; i < outputs_.size() * vcs_; ++i) {
     if (inputs_[i].head == kNil) continue;
     const Packet& packet = network_.packets[inputs_[i].head];
     const Message& message = network_.messages[packet.message];

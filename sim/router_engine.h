@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "sim/credited_ports.h"
 #include "sim/interfaces.h"
 #include "sim/network.h"
 
@@ -47,7 +48,7 @@ class alignas(64) RouterEngine final : public Client {
     std::uint32_t tail = kNil;
     Cycle free_at = 0;  ///< the packet ahead has left
   };
-  /// One cache line; the credits of a mesh output's VCs follow it in memory.
+  /// One cache line with what follows in CreditedPorts.
   struct alignas(64) Output {
     PortClock clock;
     std::uint64_t bidders = 0;  ///< input VCs whose head wants this output, see bid_bit
@@ -59,12 +60,6 @@ class alignas(64) RouterEngine final : public Client {
     ClientHandle next_router;
     TileId next_tile = kNoTile;    ///< none of ours
   };
-
-  Output& output(unsigned port) { return *reinterpret_cast<Output*>(outputs_ + port * output_stride_); }
-  const Output& output(unsigned port) const {
-    return *reinterpret_cast<const Output*>(outputs_ + port * output_stride_);
-  }
-  static CreditCounter& credits(Output& out, unsigned vc) { return reinterpret_cast<CreditCounter*>(&out + 1)[vc]; }
 
   /// Position of an input VC in an output's bidders: mesh ports first, then the one local port that can reach it.
   unsigned bid_bit(unsigned input, unsigned vc) const {
@@ -87,16 +82,14 @@ class alignas(64) RouterEngine final : public Client {
   std::uint32_t pending_outputs_ = 0;  ///< outputs to arbitrate in this cycle
   TileId tile_;
   NetworkContext& network_;
-  InputVc* inputs_;              ///< port-major, VC-minor
-  char* outputs_;                ///< Output and credits of each port
-  std::uint32_t output_stride_;  ///< in bytes
   std::uint8_t vcs_;
   bool single_local_;
+  CreditedPorts<Output> outputs_;
+  InputVc* inputs_;  ///< port-major, VC-minor
   PortStatistics* statistics_;
   std::array<RouterEngine*, kMeshPorts> upstream_router_{};
   EjectionSink* nic_ = nullptr;
   CreditSink* nic_credits_ = nullptr;
-  std::uint32_t ports_;
   std::array<PacketSink*, kMeshPorts> next_other_{};
   std::array<CreditSink*, kMeshPorts> upstream_other_{};
 };
