@@ -70,7 +70,7 @@ class CreditCounter {
     }
   }
 
-  void queue(std::uint32_t bytes, Cycle at, CreditPool& pool) {
+  [[gnu::noinline]] void queue(std::uint32_t bytes, Cycle at, CreditPool& pool) {
     const std::uint32_t fresh = pool.take();
     pool[fresh].at = at;
     pool[fresh].bytes = bytes;
@@ -83,7 +83,7 @@ class CreditCounter {
     tail_ = fresh;
   }
   /// Takes the first of the queue in place.
-  void advance_queue(CreditPool& pool) {
+  [[gnu::noinline]] void advance_queue(CreditPool& pool) {
     const std::uint32_t first = pool[tail_].next;
     second_at_ = pool[first].at;
     second_bytes_ = pool[first].bytes;

@@ -102,11 +102,6 @@ void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
     __builtin_prefetch(nic + 64);
     __builtin_prefetch(&network_.messages[packet.message]);
   }
-  // The grant to come will return a credit there.
-  const unsigned input = kind - kArrive;
-  if (input >= kMeshPorts) return __builtin_prefetch(nic_credits_);
-  if (upstream_router_[input] == nullptr) return;
-  upstream_router_[input]->outputs_.prefetch(opposite(input));
 }
 
 void RouterEngine::prefetch_evaluation() const {
@@ -116,6 +111,23 @@ void RouterEngine::prefetch_evaluation() const {
     if (port >= kMeshPorts) continue;
     __builtin_prefetch(&statistics_[port]);
     __builtin_prefetch(reinterpret_cast<const char*>(&statistics_[port]) + 64);
+  }
+}
+
+void RouterEngine::prefetch_evaluation_more() const {
+  for (std::uint32_t pending = pending_outputs_; pending != 0; pending &= pending - 1) {
+    const auto port = static_cast<unsigned>(std::countr_zero(pending));
+    const std::uint64_t bidders = outputs_[port].bidders;
+    if (bidders == 0) continue;
+    const auto bit = static_cast<unsigned>(std::countr_zero(bidders));
+    __builtin_prefetch(&network_.packets[inputs_[input_vc_of_bit(port, bit)].head]);
+    // The grant will return a credit there.
+    const unsigned input = bit / vcs_;
+    if (input >= kMeshPorts) {
+      __builtin_prefetch(nic_credits_);
+    } else if (upstream_router_[input] != nullptr) {
+      upstream_router_[input]->outputs_.prefetch(opposite(input));
+    }
   }
 }
 
@@ -257,7 +269,8 @@ void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycl
   }
 }
 
-void RouterEngine::wait_for_credit(unsigned port, Output& out) {
+/// Out of line, as the other functions that few packets need: inlined they take registers from those that all need.
+[[gnu::noinline]] void RouterEngine::wait_for_credit(unsigned port, Output& out) {
   Cycle earliest = kNever;
   for (std::uint64_t left = out.bidders; left != 0; left &= left - 1) {
     const unsigned input_vc = input_vc_of_bit(port, static_cast<unsigned>(std::countr_zero(left)));
@@ -269,7 +282,7 @@ void RouterEngine::wait_for_credit(unsigned port, Output& out) {
   if (earliest != kNever) wake(port, out, earliest);
 }
 
-void RouterEngine::wake(unsigned port, Output& out, Cycle at) {
+[[gnu::noinline]] void RouterEngine::wake(unsigned port, Output& out, Cycle at) {
   if (out.wake_at <= at) return;
   out.wake_at = at;
   network_.calendar.post(*this, at, kArbitrate, port);

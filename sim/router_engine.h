@@ -32,6 +32,7 @@ class alignas(64) RouterEngine final : public Client {
   void prefetch(unsigned kind, std::uint32_t payload) const override;
   void prefetch_more(unsigned kind, std::uint32_t payload) const override;
   void prefetch_evaluation() const override;
+  void prefetch_evaluation_more() const override;
 
   const PortStatistics& statistics(topology::Direction direction) const {
     return statistics_[static_cast<std::size_t>(direction)];
