@@ -145,7 +145,7 @@ void RouterEngine::update(unsigned kind, std::uint32_t payload) {
     if (in.free_at <= now) {
       start_bidding(payload, now);
     } else {
-      network_.calendar.post(*this, in.free_at, kHeadFree, input_vc);
+      bid_when_free(in, input_vc);
     }
   } else if (kind == kHeadFree) {
     start_bidding(inputs_[payload].head, now);
@@ -155,6 +155,22 @@ void RouterEngine::update(unsigned kind, std::uint32_t payload) {
     out.wake_at = kNever;
     request_arbitration(payload);
   }
+}
+
+/// The head of a VC bids when the packet ahead has left. When the output that it wants is held until then or longer, its bid
+/// is entered at once: nobody is granted before. Nor can the arbiter return to its first position meanwhile: the credit of the
+/// packet that holds the port comes after that packet has left (a router of ours sees to that).
+void RouterEngine::bid_when_free(const InputVc& in, unsigned input_vc) {
+  Packet& packet = network_.packets[in.head];
+  const unsigned port = packet.output;
+  Output& out = outputs_[port];
+  if (out.next_tile == kNoTile || out.clock.free_at() < in.free_at) {
+    network_.calendar.post(*this, in.free_at, kHeadFree, input_vc);
+    return;
+  }
+  packet.bid_at = in.free_at;
+  out.bidders |= std::uint64_t{1} << bid_bit(packet.input, packet.vc);
+  wake(port, out, out.clock.free_at());
 }
 
 /// `index` is the packet at the head of its VC.
@@ -231,7 +247,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   // carries the remainder.
   in.head = packet.next;
   in.free_at = std::max(out.clock.free_at(), now + 1);
-  if (in.head != kNil) network_.calendar.post(*this, in.free_at, kHeadFree, input_vc);
+  if (in.head != kNil) bid_when_free(in, input_vc);
 
   return_credit(packet.input, packet.vc, packet.bytes, tail.ceil() + network_.credit_cycles, now);
 

@@ -69,6 +69,7 @@ class alignas(64) RouterEngine final : public Client {
   unsigned input_vc_of_bit(unsigned port, unsigned bit) const;
   unsigned output_for(TileId tile, const Packet& packet) const;
   void announce(ClientHandle router, TileId tile, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
+  void bid_when_free(const InputVc& in, unsigned input_vc);
   void start_bidding(std::uint32_t index, Cycle now);
   void request_arbitration(unsigned port);
   void arbitrate(unsigned port, Cycle now);
