@@ -120,20 +120,31 @@ class Lowering {
   /// The table that both ends of a pipeline hold has a bucket of its own.
   std::int32_t tied_bucket() const { return input_.model.layers + 1; }
 
+  /// Whether a tile counts what all tensor-parallel ranks hold in the gradient norm: the first one does.
+  static bool counts_shared(const Ranks& ranks) { return ranks.tp == 0; }
+
   Bucket layer_bucket(const Ranks& ranks, std::int32_t layer) const {
     const std::vector<Region> shared_kv = parameters_.replicated_kv(ranks.tp, 0);
     Bucket bucket{layer, {}};
-    for (const int which : {0, 1}) bucket.parts.push_back({layer, parameters_.norm(which), true});
+    for (const int which : {0, 1}) {
+      bucket.parts.push_back({.layer = layer,
+                              .region = parameters_.norm(which),
+                              .token_sums = true,
+                              .counts = counts_shared(ranks)});
+    }
     for (const Region& region : parameters_.layer(ranks.tp, 0)) {
       BucketPart part{layer, region};
       if (region.row == 0) {
         // Norms come first, see above.
         part.region.row = 2 * parameters_.norm(0).rows;
         part.region.rows -= part.region.row;
+        part.counts = counts_shared(ranks);
       }
       for (std::size_t i = 0; i < shared_kv.size(); ++i) {
         if (region != shared_kv[i]) continue;
-        part.kv_head = static_cast<int>(shard(ranks).kv_heads.first + i);
+        const std::uint64_t head = shard(ranks).kv_heads.first + i;
+        part.kv_head = static_cast<int>(head);
+        part.counts = contexts_.front().kv_sharers[head].first == static_cast<std::uint64_t>(ranks.tp);
       }
       if (part.region.rows > 0) bucket.parts.push_back(part);
     }
@@ -153,7 +164,7 @@ class Lowering {
     const bool across = ties_across_stages(input_);
     const bool tied = input_.model.tied_embeddings && input_.model.embedding;
     if (has_embedding(ranks)) {
-      add(-1, {-1, parameters_.positions()});
+      add(-1, {.layer = -1, .region = parameters_.positions(), .counts = counts_shared(ranks)});
       add(across ? tied_bucket() : -1, {-1, parameters_.table(false, ranks.tp, 0)});
     }
     const LayerRange range = layers(ranks);
@@ -161,9 +172,15 @@ class Lowering {
       result[layer] = layer_bucket(ranks, layer);
     }
     if (has_head(ranks)) {
-      add(head, {head, parameters_.final_norm(), true});
+      add(head, {.layer = head,
+                 .region = parameters_.final_norm(),
+                 .token_sums = true,
+                 .counts = counts_shared(ranks)});
       if (!tied) add(head, {head, parameters_.table(true, ranks.tp, 0)});
-      if (across) add(tied_bucket(), {-1, parameters_.table(false, ranks.tp, 0)});
+      if (across) {
+        // The other end counts it.
+        add(tied_bucket(), {.layer = -1, .region = parameters_.table(false, ranks.tp, 0), .counts = false});
+      }
     }
     return result;
   }
