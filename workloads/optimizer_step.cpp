@@ -163,7 +163,8 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
     scale = step.vector(kNormFlops * counted, {.gradients = counted * element}, {},
                         {.kernel = Kernel::square_sum,
                          .reads = counted_gradients,
-                         .writes = with_terms(norm, rank_terms(groups))});
+                         .writes = with_terms(norm, rank_terms(groups))},
+                        kScalarBytes);
     for (const Group& group : groups) {
       scale = step.collective(CollectiveKind::all_reduce, group, {kScalarBytes, 1, 0, norm}, scale);
     }
@@ -173,7 +174,7 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
   const bool reads_weight = training.precision == Precision::fp32;
   const std::uint64_t flops =
       (training.optimizer == Optimizer::adam ? kAdamFlops : kSgdFlops) + (training.clip_grad ? kClipFlops : 0);
-  step.vector(flops * parameters,
+  const Deps done = step.vector(flops * parameters,
                                 {.parameters = (reads_weight ? 2 : 1) * element * parameters,
                                  .gradients = element * parameters,
                                  .optimizer = 2 * states * parameters},
@@ -181,7 +182,8 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
                                 {.kernel = Kernel::update,
                                  .reads = updated_weights + summed_gradients + norm,
                                  .writes = updated_weights,
-                                 .discards = gradients + norm + weights});
+                                 .discards = gradients + weights});
+  if (training.clip_grad) step.release(kScalarBytes, done, norm);
 }
 
 void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket) {

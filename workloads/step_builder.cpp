@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "workloads/region_map.h"
 
 namespace wafersim::workloads {
 namespace {
@@ -132,6 +133,43 @@ OpId StepBuilder::allocate(MemoryClass memory_class, Bytes bytes, const std::vec
 OpId StepBuilder::free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
                        const Operand& held) {
   return memory(OpKind::free, memory_class, bytes, after, held);
+}
+
+bool StepBuilder::uses(const Op& op, const Views& views) const {
+  const Meaning& meaning = trace_.meanings[op.operand.meaning];
+  const auto touches = [&](const Views& used) {
+    return std::any_of(used.begin(), used.end(), [&](const View& a) {
+      return std::any_of(views.begin(), views.end(), [&](const View& b) {
+        return a.tensor == b.tensor && a.layer == b.layer && a.absolute == b.absolute &&
+               overlap(a.region, b.region);
+      });
+    });
+  };
+  return touches(meaning.reads) || touches(meaning.writes) || touches(meaning.discards);
+}
+
+std::vector<OpId> StepBuilder::users(const Views& views, const std::vector<OpId>& after) const {
+  std::vector<bool> awaited(template_.ops.size());
+  std::vector<OpId> next = after;
+  const auto follow = [&] {
+    while (!next.empty()) {
+      const OpId op = next.back();
+      next.pop_back();
+      if (awaited[op]) continue;
+      awaited[op] = true;
+      const auto first = template_.dependencies.begin() + template_.ops[op].first_dependency;
+      next.insert(next.end(), first, first + template_.ops[op].dependency_count);
+    }
+  };
+  follow();
+  std::vector<OpId> result;
+  for (auto op = static_cast<OpId>(template_.ops.size()); op-- > 0;) {
+    if (awaited[op] || !uses(template_.ops[op], views)) continue;
+    result.push_back(op);
+    next.push_back(op);
+    follow();
+  }
+  return result;
 }
 
 std::uint32_t StepBuilder::new_channels(std::uint32_t count) {

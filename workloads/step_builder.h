@@ -31,6 +31,11 @@ class StepBuilder {
   /// Marks an operation as one that later steps do not wait for.
   void detach(OpId op) { template_.ops[op].detached = true; }
 
+  /// The latest operations so far that read, write, carry or discard any of `views`; of those that wait for
+  /// each other the last, and none that `after` waits for. What changes or discards the views comes after all
+  /// of them.
+  std::vector<OpId> users(const Views& views, const std::vector<OpId>& after) const;
+
   /// A channel number not used before in this template.
   std::uint32_t new_channel() { return new_channels(1); }
   /// The first of `count` consecutive ones.
@@ -46,6 +51,7 @@ class StepBuilder {
 
  private:
   OpId add(Op op, const std::vector<OpId>& after);
+  bool uses(const Op& op, const Views& views) const;
   OpId compute(OpKind kind, Axis axis, const Work& work, const std::vector<OpId>& after,
                const Operand& makes);
   OpId message(OpKind kind, Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,

@@ -96,6 +96,7 @@ class StepEmitter {
   /// Activations of `bytes` from now on, or until released. Nothing for 0 bytes: returns `after`. `meaning`: what
   /// the buffer holds from the start.
   Deps hold(Bytes bytes, const Deps& after, Meaning meaning = {});
+  /// Frees after all operations so far that use what is discarded, sends of it among them.
   void release(Bytes bytes, const Deps& after, Views discards = {});
 
   /// All-gathers `own`, the rows of the rank's residual stream, over the tensor-parallel group into the tensor
@@ -120,7 +121,8 @@ class StepEmitter {
   /// Sends it, detached, and frees the buffer of local_stream_bytes() that holds it.
   void send_boundary(Boundary boundary, const Deps& after);
 
-  /// Any other collective over any group. `vector.tensor` is set from its views.
+  /// Any other collective over any group. `vector.tensor` is set from its views. Starts after all operations
+  /// so far that use them: an earlier collective may still be sending them.
   Deps collective(CollectiveKind kind, const Group& group, CollectiveVector vector, const Deps& after);
   std::uint32_t finish() { return builder_.finish(); }
 
