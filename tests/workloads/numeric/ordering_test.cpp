@@ -31,6 +31,7 @@ TEST(Ordering, NothingIsChangedWhileItIsUsed) {
           setup.model.attention_kernel =
               sp == parallel ? AttentionKernel::fused : AttentionKernel::materialized;
           setup.training.recompute = recompute;
+          setup.training.iterations = 2;
           EXPECT_EQ(faults(setup), "")
               << fmt::format("{} recompute {} sp {} parallel {}", to_string(collective),
                              static_cast<int>(recompute), sp, parallel);
@@ -62,6 +63,19 @@ TEST(Ordering, NamesWhatIsNotOrdered) {
   }
   const std::string text = join(unordered_uses(trace), "\n");
   EXPECT_NE(text.find("(free, memory) changes it"), std::string::npos) << text;
+}
+
+TEST(Ordering, NamesStepsThatDoNotWait) {
+  LoweringFixture setup;
+  setup.set_degrees(2, 1, 1);
+  Trace trace = setup.lower().trace;
+  for (Program& program : trace.programs) {
+    for (Step& step : program.steps) {
+      if (step.kind == StepKind::optimizer) step.wait_count = 0;
+    }
+  }
+  const std::string text = join(unordered_uses(trace), "\n");
+  EXPECT_NE(text.find("of gradient_sync"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -17,6 +17,19 @@ bool makes_scores(Kernel kernel) {
 
 }  // namespace
 
+MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view) {
+  const std::int32_t layer = view.absolute ? view.layer : step.layer + view.layer;
+  switch (trace.tensors[view.tensor].scope) {
+    case TensorScope::parameter:
+      return {view.tensor, layer, -1, -1};
+    case TensorScope::gradient:
+      return {view.tensor, layer, -1, step.iteration};
+    case TensorScope::activation:
+      break;
+  }
+  return {view.tensor, layer, step.microbatch, step.iteration};
+}
+
 std::vector<TensorShape> tensor_shapes(const Trace& trace, std::uint64_t sequence) {
   std::vector<TensorShape> shapes(trace.tensors.size());
   const auto include = [&](const Views& views) {
@@ -73,19 +86,6 @@ void TileValues::add(const MatrixKey& key, const Region& region, const Matrix& v
 void TileValues::erase(const MatrixKey& key, const Region& region) {
   if (!matrices_.contains(key)) return;
   change(key, region, [](double& value, std::size_t, std::size_t) { value = kNothing; });
-}
-
-MatrixKey StepValues::key(const View& view) const {
-  const std::int32_t layer = view.absolute ? view.layer : step_.layer + view.layer;
-  switch (scope(view)) {
-    case TensorScope::parameter:
-      return {view.tensor, layer, -1, -1};
-    case TensorScope::gradient:
-      return {view.tensor, layer, -1, step_.iteration};
-    case TensorScope::activation:
-      break;
-  }
-  return {view.tensor, layer, step_.microbatch, step_.iteration};
 }
 
 void StepValues::write(const View& view, const Matrix& what, bool adds) {

@@ -18,6 +18,8 @@ struct MatrixKey {
   auto operator<=>(const MatrixKey&) const = default;
 };
 
+MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view);
+
 /// Extents of a tensor. The cells of attention scores are rows over all keys: `depth` numbers each.
 struct TensorShape {
   std::uint64_t rows = 0;
@@ -52,7 +54,7 @@ class StepValues {
  public:
   StepValues(const Trace& trace, TileValues& values, const Step& step)
       : trace_(trace), values_(values), step_(step) {}
-  MatrixKey key(const View& view) const;
+  MatrixKey key(const View& view) const { return matrix_key(trace_, step_, view); }
   TensorScope scope(const View& view) const { return trace_.tensors[view.tensor].scope; }
   const std::string& name(const View& view) const { return trace_.tensors[view.tensor].name; }
   std::uint64_t depth(const View& view) const { return values_.depth(view.tensor); }
