@@ -195,7 +195,7 @@ TEST(MappingSearch, GoesRoundDeadTiles) {
   const Mesh mesh = search.mesh();
   const Mapping mapping(choice.plan, mesh);
   for (int pp = 0; pp < 2; ++pp) {
-    for (const TileId tile : mapping.tp_group(pp, 0)) EXPECT_TRUE(mesh.alive(tile));
+    for (const TileId tile : mapping.group(Axis::tp, {.pp = pp})) EXPECT_TRUE(mesh.alive(tile));
   }
 }
 
