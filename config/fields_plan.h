@@ -52,8 +52,14 @@ void fields(Visitor& visit, workloads::TrainingSpec& spec) {
   visit(Key{.name = "global_batch", .doc = "Sequences of an iteration.", .min = 1}, spec.global_batch);
   visit(Key{.name = "microbatch", .doc = "Sequences that pass through the model at once.", .min = 1},
         spec.microbatch);
-  visit(Key{.name = "precision", .doc = "Of weights and activations.", .planned = {"fp8"}}, spec.precision);
-  visit(Key{.name = "optimizer", .doc = "none: forward and backward passes only."}, spec.optimizer);
+  visit(Key{.name = "precision", .doc = "Of weights and activations. Master weights are fp32."}, spec.precision);
+  visit(Key{.name = "gradient_precision",
+            .doc = "Of the gradients of weights; auto: that of the weights, bf16 with fp8.",
+            .absent = "auto",
+            .default_text = "auto"},
+        spec.gradient_precision);
+  visit(Key{.name = "optimizer", .doc = "none: forward and backward passes only; adamw_8bit: moments of one byte each."},
+        spec.optimizer);
   visit(Key{.name = "recompute", .doc = "Activations that are computed again in the backward pass."},
         spec.recompute);
   visit(Key{.name = "clip_grad", .doc = "All-reduce of the gradient norm before the optimizer."},

@@ -94,14 +94,14 @@ template <>
 struct Words<workloads::Precision> {
   using E = workloads::Precision;
   static constexpr std::array list = {WordList<E>{"fp32", E::fp32}, WordList<E>{"bf16", E::bf16},
-                                      WordList<E>{"fp16", E::fp16}};
+                                      WordList<E>{"fp16", E::fp16}, WordList<E>{"fp8", E::fp8}};
 };
 
 template <>
 struct Words<workloads::Optimizer> {
   using E = workloads::Optimizer;
   static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"adam", E::adam},
-                                      WordList<E>{"sgd", E::sgd}};
+                                      WordList<E>{"adamw_8bit", E::adamw_8bit}, WordList<E>{"sgd", E::sgd}};
 };
 
 template <>

@@ -74,7 +74,7 @@ void bias_gradient(Backward& b, const std::vector<Region>& biases, const StreamG
   const std::uint64_t values = s.local_tokens * s.hidden;
   b.weight_gradients = join(
       std::move(b.weight_gradients),
-      b.step.vector(values, {.scratch = values * s.element, .gradients = 2 * total_rows(written) * s.element},
+      b.step.vector(values, {.scratch = values * s.element, .gradients = 2 * total_rows(written) * s.gradient},
                     gradient.ready,
                     {.kernel = Kernel::bias_gradient,
                      .reads = gradient.views,

@@ -384,7 +384,7 @@ class Lowering {
     const Bytes element = element_bytes(input_.training.precision);
     std::array<Bytes, kMemoryClasses> bytes{};
     bytes[static_cast<std::size_t>(MemoryClass::parameters)] = parameters * element;
-    bytes[static_cast<std::size_t>(MemoryClass::gradients)] = parameters * element;
+    bytes[static_cast<std::size_t>(MemoryClass::gradients)] = parameters * gradient_bytes(input_.training);
     bytes[static_cast<std::size_t>(MemoryClass::optimizer)] =
         updated_parameters(ranks) *
         optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);

@@ -258,7 +258,23 @@ AxisMapping PlanSpec::axis_mapping(Axis axis) const {
 }
 
 
-Bytes element_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
+Bytes element_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return 4;
+    case Precision::bf16:
+    case Precision::fp16:
+      return 2;
+    case Precision::fp8:
+      return 1;
+  }
+  return 0;
+}
+
+Bytes gradient_bytes(const TrainingSpec& training) {
+  if (training.gradient_precision) return element_bytes(*training.gradient_precision);
+  return element_bytes(training.precision == Precision::fp8 ? Precision::bf16 : training.precision);
+}
 
 void validate_plan(const PlanSpec& plan, const TrainingSpec& training, const models::TransformerSpec& model,
                    const topology::Mesh& mesh) {
