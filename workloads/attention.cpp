@@ -85,7 +85,7 @@ Deps emit_attention_core(StepEmitter& step, const Deps& qkv, const Retention& ke
                    recompute ? 0 : q_bytes);
 }
 
-Deps emit_attention_core_gradient(StepEmitter& step, const Deps& d_output) {
+Deps emit_attention_core_gradient(StepEmitter& step, const Deps& d_output, bool keep) {
   const Shard& s = step.shard();
   const Tensors t(step);
   const std::uint64_t batch = s.sequences * s.heads.count;
@@ -109,7 +109,7 @@ Deps emit_attention_core_gradient(StepEmitter& step, const Deps& d_output) {
                          .discards = t.heads(kScores)});
   }
   const Deps d_value = step.gemm({batch, s.keys, s.head_dim, s.sequence},
-                                 {.scratch = q + kv, .saved = scores_bytes}, ready,
+                                 Traffic{.scratch = q, .saved = scores_bytes} + kept(kv, keep), ready,
                                  {.kernel = Kernel::value_gradient,
                                   .reads = t.heads(kProbabilities) + t.query(kOutputGradient),
                                   .writes = t.value(kQkvGradient)});
@@ -129,12 +129,12 @@ Deps emit_attention_core_gradient(StepEmitter& step, const Deps& d_output) {
                    .writes = t.heads(kScoreGradient),
                    .discards = t.heads(kProbabilityGradient)});
   const Deps d_query = step.gemm({batch, s.sequence, s.head_dim, s.keys},
-                                 {.scratch = scores_bytes + q, .saved = kv}, d_scores,
+                                 Traffic{.scratch = scores_bytes, .saved = kv} + kept(q, keep), d_scores,
                                  {.kernel = Kernel::query_gradient,
                                   .reads = t.heads(kScoreGradient) + t.key(kQkv),
                                   .writes = t.query(kQkvGradient)});
   const Deps d_key = step.gemm({batch, s.keys, s.head_dim, s.sequence},
-                               {.scratch = scores_bytes + kv, .saved = q}, d_scores,
+                               Traffic{.scratch = scores_bytes, .saved = q} + kept(kv, keep), d_scores,
                                {.kernel = Kernel::key_gradient,
                                 .reads = t.heads(kScoreGradient) + t.query(kQkv),
                                 .writes = t.key(kQkvGradient),
@@ -145,7 +145,7 @@ Deps emit_attention_core_gradient(StepEmitter& step, const Deps& d_output) {
   if (step.model().positions != models::Positions::rotary) return done;
   const std::uint64_t rotated = s.q_width + s.kv_width;
   const Views turned = t.query(kQkvGradient) + t.key(kQkvGradient);
-  return step.vector(vector_flops::kRotary * s.tokens * rotated, {.scratch = 2 * s.token_bytes(rotated)}, done,
+  return step.vector(vector_flops::kRotary * s.tokens * rotated, kept(2 * s.token_bytes(rotated), keep), done,
                      {.kernel = Kernel::rotary_backward, .reads = turned, .writes = turned});
 }
 

@@ -34,7 +34,8 @@ enum class Precision { fp32, bf16, fp16 };
 Bytes element_bytes(Precision precision);
 
 enum class Optimizer { none, adam, sgd };
-enum class PipelineSchedule { gpipe, one_f_one_b };
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2 };
+const char* to_string(PipelineSchedule schedule);
 enum class SequenceParallel { none, megatron };
 enum class Collective { automatic, ring, line, rows_cols, tree };
 const char* to_string(Collective collective);
@@ -56,6 +57,8 @@ struct PlanSpec {
   int pp = 1;
   SequenceParallel sp = SequenceParallel::none;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int virtual_stages = 1;                     ///< chunks of layers on each stage; more than one with interleaved
+  std::vector<int> layers_per_stage;          ///< by virtual stage; empty: as even as can be
   int zero = 0;                               ///< 0, or 1: optimizer states sharded over dp
   bool pp_transfer_full = false;              ///< without SP: every rank sends the whole boundary tensor
   std::map<Axis, AxisMapping> mapping;        ///< axes left out are automatic

@@ -241,13 +241,13 @@ TEST(Lowering, ProgramsFollowTheSchedule) {
   setup.set_degrees(2, 2, 4);
   setup.training.iterations = 2;
   const LoweredPlan lowered = setup.lower();
-  const auto m = static_cast<std::int32_t>(microbatches(setup));
   for (const TileBinding& tile : lowered.trace.tiles) {
     std::vector<ScheduleSlot> seen;
     for (const Step& step : lowered.trace.programs[tile.program].steps) {
       if (step.kind == StepKind::layer) seen.push_back({step.pass, step.microbatch});
     }
-    std::vector<ScheduleSlot> expected = schedule_order(setup.plan.schedule, tile.stage, 4, m);
+    std::vector<ScheduleSlot> expected = 
+        schedule_order(pipeline_shape(setup.plan, setup.training), tile.stage);
     expected.insert(expected.end(), expected.begin(), expected.end());
     EXPECT_EQ(seen, expected);
   }
