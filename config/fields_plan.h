@@ -118,6 +118,9 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
             .min = 1,
             .absent = "even"},
         layers);
+  visit(Key{.name = "embedding",
+            .doc = "The embedding's table: cut over `tp`, or whole on every rank (not with `model.tied_embeddings`)."},
+        spec.embedding);
   visit(Key{.name = "zero",
             .doc = "1 shards optimizer states over `dp`.",
             .min = 0,

@@ -110,6 +110,12 @@ struct Words<workloads::PipelineSchedule> {
 };
 
 template <>
+struct Words<workloads::EmbeddingTable> {
+  using E = workloads::EmbeddingTable;
+  static constexpr std::array list = {WordList<E>{"sharded", E::sharded}, WordList<E>{"replicated", E::replicated}};
+};
+
+template <>
 struct Words<workloads::SequenceParallel> {
   using E = workloads::SequenceParallel;
   static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"megatron", E::megatron}};

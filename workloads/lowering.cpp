@@ -118,6 +118,8 @@ class Lowering {
   bool embeds(const Ranks& ranks, int chunk) const { return has_embedding(ranks) && chunk == 0; }
   bool heads(const Ranks& ranks, int chunk) const { return has_head(ranks) && chunk == last_chunk(); }
 
+  bool replicates_table() const { return input_.plan.embedding == EmbeddingTable::replicated; }
+
   /// The table that both ends of a pipeline hold has a bucket of its own.
   std::int32_t tied_bucket() const { return input_.model.layers + 1; }
 
@@ -154,8 +156,10 @@ class Lowering {
     const bool across = ties_across_stages(input_);
     const bool tied = input_.model.tied_embeddings && input_.model.embedding;
     if (has_embedding(ranks)) {
-      add(-1, {-1, parameters_.positions()});
-      add(across ? tied_bucket() : -1, {-1, parameters_.table(false, ranks.tp, 0)});
+      const bool whole = replicates_table();
+      const Region table = whole ? parameters_.whole_table() : parameters_.table(false, ranks.tp, 0);
+      add(-1, {-1, parameters_.positions(), whole});
+      add(across ? tied_bucket() : -1, {-1, table, whole});
     }
     for (int chunk = 0; chunk <= last_chunk(); ++chunk) {
       const LayerRange range = layers(ranks, chunk);
@@ -219,8 +223,9 @@ class Lowering {
   std::uint32_t make_end_template(StepKind kind, Pass pass, const Ranks& ranks) {
     const bool forward = pass == Pass::forward;
     if (kind == StepKind::embedding) {
-      return make_template(forward ? "embedding.forward" : "embedding.backward", ranks,
-                           forward ? emit_embedding_forward : emit_embedding_backward);
+      const auto look_up = replicates_table() ? emit_replicated_embedding_forward : emit_embedding_forward;
+      const auto scatter = replicates_table() ? emit_replicated_embedding_backward : emit_embedding_backward;
+      return make_template(forward ? "embedding.forward" : "embedding.backward", ranks, forward ? look_up : scatter);
     }
     return make_template(forward ? "head.forward" : "head.backward", ranks,
                          forward ? emit_head_forward : emit_head_backward);

@@ -113,6 +113,11 @@ void check_model(Faults& faults, const PlanSpec& plan, const models::Transformer
   } else {
     check_layer_split(faults, plan, model);
   }
+  if (plan.embedding == EmbeddingTable::replicated && model.embedding && model.head && model.tied_embeddings) {
+    faults.push_back(
+        "plan.embedding replicated needs a head with a table of its own (model.tied_embeddings: false); "
+        "nearest valid: sharded");
+  }
   if (model.layers > kMaxLayers) {
     faults.push_back(fmt::format("model.layers {} is more than {}", model.layers, kMaxLayers));
   }

@@ -36,6 +36,8 @@ Bytes element_bytes(Precision precision);
 enum class Optimizer { none, adam, sgd };
 enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2 };
 const char* to_string(PipelineSchedule schedule);
+/// Where the token embedding's table is: cut over the tensor-parallel ranks, or whole on each.
+enum class EmbeddingTable { sharded, replicated };
 enum class SequenceParallel { none, megatron };
 enum class Collective { automatic, ring, line, rows_cols, tree };
 const char* to_string(Collective collective);
@@ -59,6 +61,7 @@ struct PlanSpec {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;                     ///< chunks of layers on each stage; more than one with interleaved
   std::vector<int> layers_per_stage;          ///< by virtual stage; empty: as even as can be
+  EmbeddingTable embedding = EmbeddingTable::sharded;
   int zero = 0;                               ///< 0, or 1: optimizer states sharded over dp
   bool pp_transfer_full = false;              ///< without SP: every rank sends the whole boundary tensor
   std::map<Axis, AxisMapping> mapping;        ///< axes left out are automatic

@@ -134,7 +134,9 @@ TEST_F(ScenarioFile, ShortFormOfSequenceParallelism) {
 
 TEST_F(ScenarioFile, SchedulesAndTheirStages) {
   const Scenario s = load(std::string(kSmall) +
-                          "plan: {pp: 2, schedule: interleaved, virtual_stages: 2, layers_per_stage: [1, 1, 3, 2]}\n");
+                          "plan: {pp: 2, schedule: interleaved, virtual_stages: 2, layers_per_stage: [1, 1, 3, 2], "
+                          "embedding: replicated}\n");
+  EXPECT_EQ(s.plan.embedding, workloads::EmbeddingTable::replicated);
   EXPECT_EQ(s.plan.schedule, workloads::PipelineSchedule::interleaved);
   EXPECT_EQ(s.plan.virtual_stages, 2);
   EXPECT_EQ(s.plan.layers_per_stage, (std::vector<int>{1, 1, 3, 2}));

@@ -44,6 +44,8 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   using enum workloads::PipelineSchedule;
   plan.schedule =
       pick(random, text, "schedule", std::vector{gpipe, one_f_one_b, interleaved, zb_h1, zb_h2});
+  plan.embedding = pick(random, text, "embedding",
+                        std::vector{workloads::EmbeddingTable::sharded, workloads::EmbeddingTable::replicated});
   plan.pp_transfer_full = pick(random, text, "full transfer", std::vector<int>{0, 1}) != 0;
   plan.collectives = pick(random, text, "collective",
                           std::vector{Collective::automatic, Collective::ring, Collective::line,
@@ -68,7 +70,8 @@ void draw_stages(LoweringFixture& fixture, RandomStream& random, std::string& te
 
 void draw_work(LoweringFixture& fixture, RandomStream& random, std::string& text) {
   if (pick(random, text, "llama", std::vector<int>{0, 1}) != 0) fixture.make_llama();
-  fixture.model.tied_embeddings = pick(random, text, "tied", std::vector<int>{0, 1}) != 0;
+  fixture.model.tied_embeddings = pick(random, text, "tied", std::vector<int>{0, 1}) != 0 &&
+                                  fixture.plan.embedding == workloads::EmbeddingTable::sharded;
   fixture.model.attention_kernel =
       pick(random, text, "attention",
            std::vector{models::AttentionKernel::fused, models::AttentionKernel::materialized});

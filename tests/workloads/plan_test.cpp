@@ -96,6 +96,18 @@ TEST(ValidatePlan, RefusesLayerSplitsThatDoNotAddUp) {
             "plan.layers_per_stage [2, 2, 4] has 3 entries, not pp * virtual_stages = 4; nearest valid: [2, 2, 3, 1]");
 }
 
+TEST(ValidatePlan, RefusesToReplicateATiedTable) {
+  Case wanted = sound();
+  wanted.plan.embedding = EmbeddingTable::replicated;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.model.tied_embeddings = true;
+  EXPECT_EQ(fault(wanted),
+            "plan.embedding replicated needs a head with a table of its own (model.tied_embeddings: false); nearest "
+            "valid: sharded");
+  wanted.model.head = false;
+  EXPECT_EQ(fault(wanted), "");
+}
+
 TEST(ValidatePlan, RefusesAGlobalNormThatUndoesTheSchedule) {
   Case wanted = sound();
   wanted.plan.schedule = PipelineSchedule::zb_h2;

@@ -105,6 +105,39 @@ TEST(ScheduleLowering, UnevenStagesAreProven) {
   }
 }
 
+/// What a weight step reads may not be given up by the backward step before it.
+TEST(ScheduleLowering, OperandsThatAreFreedTooEarlyAreFound) {
+  const LoweringFixture setup = pipeline(zb_h1, 2);
+  const Trace sound = setup.lower().trace;
+  const auto is_activation = [&](const View& view) {
+    return sound.tensors[view.tensor].scope == TensorScope::activation;
+  };
+  int operands = 0;
+  for (const StepTemplate& weights : sound.templates) {
+    if (weights.name != "layer.weight") continue;
+    for (const Op& product : weights.ops) {
+      if (product.kind != OpKind::matrix) continue;
+      for (const View& view : sound.meanings[product.operand.meaning].reads) {
+        if (!is_activation(view)) continue;
+        Trace trace = sound;
+        for (StepTemplate& each : trace.templates) {
+          if (each.name != "layer.backward") continue;
+          Op& last = each.ops.back();  // a free, or the norm's gradient
+          Meaning changed = trace.meanings[last.operand.meaning];
+          if (changed.kernel == Kernel::none) changed.kernel = Kernel::memory;
+          changed.discards.push_back(view);
+          last.operand.meaning = static_cast<std::uint32_t>(trace.meanings.size());
+          trace.meanings.push_back(changed);
+        }
+        ++operands;
+        EXPECT_NE(wafersim::join(verify_trace(trace, setup.mesh()), "\n").find("values are there"), std::string::npos)
+            << trace.tensors[view.tensor].name;
+      }
+    }
+  }
+  EXPECT_GE(operands, 8);  // input and gradient of four products
+}
+
 /// Of each stage: layers, in order of their first forward step.
 std::vector<std::vector<std::int32_t>> layers_by_stage(const LoweringFixture& setup) {
   std::vector<std::vector<std::int32_t>> result(static_cast<std::size_t>(setup.plan.pp));
