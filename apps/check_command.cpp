@@ -19,6 +19,7 @@ report::CheckFacts facts_of(const PreparedRun& run, bool verify) {
   facts.tiles_total = live_tiles(run.mesh);
   facts.memory = run.plan.memory;
   if (facts.memory.peak_tile != kNoTile) facts.peak_tile = run.mesh.name(facts.memory.peak_tile);
+  facts.loads = run.loads();
   facts.verified = verify;
   if (verify) facts.faults = workloads::verify_trace(run.plan.trace, run.mesh);
   return facts;

@@ -2,20 +2,60 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "workloads/check_routes.h"
+#include "workloads/trace_demands.h"
 
 namespace wafersim::apps {
 namespace {
 
-std::unique_ptr<const topology::Routing> make_safe_routing(const std::string& name,
-                                                           const topology::Mesh& mesh) {
-  std::unique_ptr<const topology::Routing> routing = topology::make_routing(name, mesh);
-  const std::vector<topology::LinkId> cycle = topology::find_dependency_cycle(*routing, mesh);
-  if (cycle.empty()) return routing;
+constexpr const char* kBalanced = "balanced";
+
+/// The routes on which a mapping is judged. Balanced ones need the traffic of a mapping that is not there
+/// yet: the search then takes those that they are made from.
+std::unique_ptr<topology::Routing> search_routing(const std::string& name, const topology::Mesh& mesh) {
+  if (name != kBalanced) return topology::make_routing(name, mesh);
+  return topology::make_routing(mesh.has_faults() ? "table" : "xy", mesh);
+}
+
+bool is_open(const workloads::PlanSpec& plan) {
+  return std::any_of(plan.mapping.begin(), plan.mapping.end(), [](const auto& entry) {
+    return entry.second.placement == workloads::Placement::optimized;
+  });
+}
+
+workloads::LoweringInput lowering_input(const config::Scenario& scenario,
+                                        const models::HardwareModel& hardware, const topology::Mesh& mesh) {
+  return {scenario.model, scenario.training, scenario.plan, scenario.placement, hardware, mesh};
+}
+
+workloads::MappingChoice choose_mapping(const config::Scenario& scenario,
+                                        const models::HardwareModel& hardware, const topology::Mesh& mesh) {
+  if (!is_open(scenario.plan)) return {scenario.plan, std::nullopt};
+  const std::unique_ptr<topology::Routing> routing = search_routing(hardware.routing, mesh);
+  return workloads::choose_mapping(lowering_input(scenario, hardware, mesh), *routing);
+}
+
+config::Scenario with_plan(config::Scenario scenario, const workloads::PlanSpec& plan) {
+  scenario.plan = plan;
+  return scenario;
+}
+
+topology::BalancedRoutes make_routes(const std::string& name, const topology::Mesh& mesh,
+                                     const workloads::Trace& trace) {
+  if (name == kBalanced) return topology::balance_routes(mesh, workloads::demands_of(trace));
+  return {topology::make_routing(name, mesh), {}};
+}
+
+topology::BalancedRoutes make_safe_routes(const std::string& name, const topology::Mesh& mesh,
+                                          const workloads::Trace& trace) {
+  topology::BalancedRoutes routes = make_routes(name, mesh, trace);
+  const std::vector<topology::LinkId> cycle = topology::find_dependency_cycle(*routes.routing, mesh);
+  if (cycle.empty()) return routes;
   std::vector<std::string> names;
   for (const topology::LinkId link : cycle) names.push_back(mesh.link_name(link));
   throw PlanError(
@@ -27,13 +67,21 @@ std::unique_ptr<const topology::Routing> make_safe_routing(const std::string& na
 }  // namespace
 
 PreparedRun::PreparedRun(const ScenarioArguments& arguments)
-    : scenario(config::load_scenario(arguments.path, {arguments.overrides, {}})),
-      hardware(models::resolve_hardware(scenario.wafer, scenario.router, scenario.network)),
-      mesh(scenario.wafer.mesh),
-      routing(make_safe_routing(hardware.routing, mesh)),
-      plan(workloads::lower(
-          {scenario.model, scenario.training, scenario.plan, scenario.placement, hardware, mesh})) {
-  workloads::check_routes(plan.trace, mesh, *routing);
+    : loaded(config::load_scenario(arguments.path, {arguments.overrides, {}})),
+      hardware(models::resolve_hardware(loaded.wafer, loaded.router, loaded.network)),
+      mesh(loaded.wafer.mesh),
+      mapping(choose_mapping(loaded, hardware, mesh)),
+      scenario(with_plan(loaded, mapping.plan)),
+      plan(workloads::lower(lowering_input(scenario, hardware, mesh))),
+      routes(make_safe_routes(hardware.routing, mesh, plan.trace)) {
+  workloads::check_routes(plan.trace, mesh, routing());
+}
+
+report::LoadReports PreparedRun::loads() const {
+  report::LoadReports reports;
+  reports.mapping = mapping.report;
+  if (hardware.routing == kBalanced) reports.routing = routes.report;
+  return reports;
 }
 
 std::uint64_t live_tiles(const topology::Mesh& mesh) {

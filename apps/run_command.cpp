@@ -49,7 +49,7 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   if (progress.shown()) {
     options.on_progress = [&progress](const sim::Progress& state) { progress.update(state); };
   }
-  sim::Simulation simulation(run.mesh, *run.routing, run.hardware, run.plan.trace, std::move(options));
+  sim::Simulation simulation(run.mesh, run.routing(), run.hardware, run.plan.trace, std::move(options));
   return simulation.run();
 }
 
@@ -84,7 +84,7 @@ ExitStatus run_command(const RunArguments& arguments) {
                                    scenario.plan,    scenario.training,
                                    run.plan.mapping, run.hardware,
                                    run.mesh,         measurements,
-                                   summary};
+                                   summary,          run.loads()};
   if (messages) messages->commit();
   report::write_run(directory, context, arguments.messages);
   show(arguments, context, directory);

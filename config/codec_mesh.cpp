@@ -80,8 +80,11 @@ bool Codec<workloads::AxisMapping>::read(const ConfigNode& node, const ValueCont
   if (!context.expect_word(node, word, all_words<Placement>())) return false;
   parse_word(word, mapping.placement);
   if (space != std::string::npos) {
-    if (mapping.placement != Placement::block && mapping.placement != Placement::snake) {
-      return context.fail(node.where, fmt::format("'{}' takes no shape; only block and snake do", word));
+    const bool shaped = mapping.placement == Placement::block || mapping.placement == Placement::snake ||
+                        mapping.placement == Placement::strided;
+    if (!shaped) {
+      return context.fail(node.where,
+                          fmt::format("'{}' takes no shape; only block, snake and strided do", word));
     }
     topology::Shape shape;
     const std::string text = node.text.substr(node.text.find_first_not_of(' ', space));

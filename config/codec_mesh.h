@@ -34,12 +34,14 @@ struct Codec<std::pair<topology::Coord, topology::Coord>> {
   static std::string type(const Key&) { return "tile_x_y>tile_x_y"; }
 };
 
-/// "auto", "row", "block 4x8", ...
+/// "default", "auto", "row", "block 4x8", ...
 template <>
 struct Codec<workloads::AxisMapping> {
   static bool read(const ConfigNode& node, const ValueContext& context, workloads::AxisMapping& out);
   static ConfigNode write(const Key&, const workloads::AxisMapping& value);
-  static std::string type(const Key&) { return "auto, row, col, block [RxC], snake [RxC], strided"; }
+  static std::string type(const Key&) {
+    return "default, auto, row, col, block [RxC], snake [RxC], strided [RxC]";
+  }
 };
 
 }  // namespace wafersim::config

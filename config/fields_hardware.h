@@ -114,9 +114,10 @@ template <class Visitor>
 void fields(Visitor& visit, models::RouterSpec& spec) {
   visit(
       Key{.name = "routing",
-          .doc = "How packets find their way: dimension order, or shortest live paths round faults (table).",
+          .doc = "How packets find their way: dimension order, shortest live paths round faults (table), or "
+                 "routes that lower the largest link load of the plan's traffic (balanced).",
           .words = topology::routing_names(),
-          .planned = {"o1turn", "west_first", "odd_even", "balanced"}},
+          .planned = {"o1turn", "west_first", "odd_even"}},
       spec.routing);
   visit(Key{.name = "virtual_channels", .doc = "Virtual channels of each input.", .min = 1, .max = 12},
         spec.virtual_channels);

@@ -18,10 +18,18 @@ struct SequenceParallelKeys {
 };
 
 struct MappingKeys {
+  OtherAxes others = OtherAxes::standard;
   workloads::AxisMapping tp;
   workloads::AxisMapping pp;
   workloads::AxisMapping dp;
-  std::vector<workloads::Axis> order;
+  std::optional<std::vector<workloads::Axis>> order;  ///< nothing: to be chosen with the mapping
+  bool order_given = false;
+
+  /// Some axis is left to the search for a mapping.
+  bool open() const {
+    constexpr auto optimized = workloads::Placement::optimized;
+    return tp.placement == optimized || pp.placement == optimized || dp.placement == optimized;
+  }
 };
 
 struct OverlapKeys {};
@@ -56,11 +64,27 @@ void fields(Visitor& visit, SequenceParallelKeys& spec) {
 
 template <class Visitor>
 void fields(Visitor& visit, MappingKeys& spec) {
-  const std::string doc = " Without a shape, block and snake are as square as fits, wider than tall.";
-  visit(Key{.name = "tp", .doc = "How tensor-parallel groups lie on the mesh." + doc}, spec.tp);
-  visit(Key{.name = "pp", .doc = "How the stages of a pipeline lie on the mesh." + doc}, spec.pp);
-  visit(Key{.name = "dp", .doc = "How replicas lie on the mesh." + doc}, spec.dp);
-  visit(Key{.name = "order", .doc = "Nesting of the axes from the inside out; each axis once."}, spec.order);
+  const auto doc = [](const std::string& what, const std::string& standard) {
+    return what + "; default is a " + standard +
+           ", auto is chosen for the smallest link load. Without a shape as square as fits, wider than tall.";
+  };
+  visit.alternative(
+      Key{.name = "others", .doc = "Axes without an entry of their own; `mapping: auto` is short for it."},
+      spec.others, false);
+  if (spec.others == OtherAxes::optimized) {
+    for (workloads::AxisMapping* axis : {&spec.tp, &spec.pp, &spec.dp})
+      axis->placement = workloads::Placement::optimized;
+  }
+  visit(Key{.name = "tp", .doc = doc("How tensor-parallel groups lie on the mesh", "block")}, spec.tp);
+  visit(Key{.name = "pp", .doc = doc("How the stages of a pipeline lie on the mesh", "snake")}, spec.pp);
+  visit(Key{.name = "dp", .doc = doc("How replicas lie on the mesh", "block")}, spec.dp);
+  if (spec.open() && !spec.order_given) spec.order.reset();
+  visit(Key{.name = "order",
+            .doc = "Nesting of the axes from the inside out; each axis once. auto: chosen together with axes "
+                   "that are auto, otherwise [tp, pp, dp].",
+            .absent = "auto",
+            .default_text = "auto"},
+        spec.order);
 }
 
 template <class Visitor>
@@ -70,13 +94,15 @@ void fields(Visitor& visit, OverlapKeys&) {
   visit.fixed(Key{.name = "far", .doc = "Steps by which long transfers are issued ahead."}, "1");
 }
 
-/// Axes without an entry are automatic, so only the others are stored.
+/// Axes without an entry are `standard`, so only the others are stored.
 inline MappingKeys mapping_keys(const workloads::PlanSpec& spec) {
-  const auto of = [&](workloads::Axis axis) {
-    const auto found = spec.mapping.find(axis);
-    return found == spec.mapping.end() ? workloads::AxisMapping{} : found->second;
-  };
-  return {of(workloads::Axis::tp), of(workloads::Axis::pp), of(workloads::Axis::dp), spec.order};
+  MappingKeys keys;
+  keys.tp = spec.axis_mapping(workloads::Axis::tp);
+  keys.pp = spec.axis_mapping(workloads::Axis::pp);
+  keys.dp = spec.axis_mapping(workloads::Axis::dp);
+  keys.order = spec.order;
+  keys.order_given = spec.order_given;
+  return keys;
 }
 
 inline void store_mapping(const MappingKeys& keys, workloads::PlanSpec& spec) {
@@ -87,7 +113,8 @@ inline void store_mapping(const MappingKeys& keys, workloads::PlanSpec& spec) {
   store(workloads::Axis::tp, keys.tp);
   store(workloads::Axis::pp, keys.pp);
   store(workloads::Axis::dp, keys.dp);
-  spec.order = keys.order;
+  spec.order = keys.order.value_or(workloads::default_order());
+  spec.order_given = keys.open() && keys.order.has_value();
 }
 
 template <class Visitor>
@@ -132,7 +159,10 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
           .doc =
               "Without sequence parallelism each rank sends its 1/tp of the boundary tensor, or all of it."},
       transfer);
-  visit(Key{.name = "mapping", .doc = "How the axes land on the mesh."}, mapping);
+  visit(Key{.name = "mapping",
+            .doc = "How the axes land on the mesh; `mapping: auto` leaves all of them to a search.",
+            .shorthand = "others"},
+        mapping);
   visit(Key{.name = "collectives",
             .doc = "Algorithm of all-reduce, reduce-scatter and all-gather.",
             .planned = {"halving_doubling", "all_to_all"}},

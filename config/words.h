@@ -14,6 +14,9 @@ namespace wafersim::config {
 /// `workloads::PlanSpec::pp_transfer_full` as the words a scenario uses.
 enum class PipelineTransfer { slice, full };
 
+/// What `mapping.others` says of the axes that have no entry of their own.
+enum class OtherAxes { standard, optimized };
+
 /// The words by which a scenario writes the values of an enumeration; one specialisation each.
 template <class Enum>
 struct Words;
@@ -132,9 +135,16 @@ struct Words<workloads::Collective> {
 template <>
 struct Words<workloads::Placement> {
   using E = workloads::Placement;
-  static constexpr std::array list = {WordList<E>{"auto", E::automatic}, WordList<E>{"row", E::row},
-                                      WordList<E>{"col", E::col},        WordList<E>{"block", E::block},
-                                      WordList<E>{"snake", E::snake},    WordList<E>{"strided", E::strided}};
+  static constexpr std::array list = {WordList<E>{"default", E::standard}, WordList<E>{"auto", E::optimized},
+                                      WordList<E>{"row", E::row},          WordList<E>{"col", E::col},
+                                      WordList<E>{"block", E::block},      WordList<E>{"snake", E::snake},
+                                      WordList<E>{"strided", E::strided}};
+};
+
+template <>
+struct Words<OtherAxes> {
+  using E = OtherAxes;
+  static constexpr std::array list = {WordList<E>{"default", E::standard}, WordList<E>{"auto", E::optimized}};
 };
 
 template <>

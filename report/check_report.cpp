@@ -58,7 +58,9 @@ std::string check_json(const CheckFacts& facts) {
                {"tiles_used", facts.tiles_used},
                {"tiles_total", facts.tiles_total},
                {"memory", memory_block(facts)},
-               {"fits", facts.memory.fits}};
+               {"fits", facts.memory.fits},
+               {"mapping_report", mapping_report_json(facts.loads.mapping)},
+               {"routing_report", routing_report_json(facts.loads.routing)}};
   if (facts.verified) json["faults"] = facts.faults;
   return json.dump(2) + "\n";
 }
@@ -69,6 +71,7 @@ std::string check_text(const CheckFacts& facts) {
   text += row("FLOPs per iteration", flops_text(facts.flops_per_iteration));
   text += row("tiles",
               fmt::format("{} of {} used", human_count(facts.tiles_used), human_count(facts.tiles_total)));
+  for (const auto& [label, value] : report_lines(facts.loads)) text += row(label, value);
   text += row("memory of a tile", "at most, fullest tile of each class");
   for (std::size_t i = 0; i < memory.by_class.size(); ++i) {
     if (memory.by_class[i] == 0) continue;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/product.h"
+#include "report/load_reports.h"
 #include "topology/mesh.h"
 #include "workloads/lowering.h"
 
@@ -21,10 +22,11 @@ struct CheckFacts {
   std::string peak_tile;  ///< name of memory.peak_tile
   bool verified = false;  ///< the trace was checked; `faults` says what was found
   std::vector<std::string> faults;
+  LoadReports loads = {};
 };
 
-/// One JSON object: scenario, parameters, flops_per_iteration, tiles_used, tiles_total, memory, fits and,
-/// when the trace was verified, faults. Indented, with a final newline.
+/// One JSON object: scenario, parameters, flops_per_iteration, tiles_used, tiles_total, memory, fits,
+/// mapping_report, routing_report and, when the trace was verified, faults. Indented, with a final newline.
 std::string check_json(const CheckFacts& facts);
 
 /// The same facts as a block of lines for a person; the scenario is left out.

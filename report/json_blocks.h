@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/product.h"
+#include "report/load_reports.h"
 #include "topology/mesh.h"
 #include "workloads/plan.h"
 
@@ -34,5 +35,9 @@ inline nlohmann::ordered_json bytes_by_class(const std::array<Bytes, workloads::
 inline nlohmann::ordered_json tile_name(TileId tile, const topology::Mesh& mesh) {
   return tile == kNoTile ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mesh.name(tile));
 }
+
+/// `null` when absent. Keys: docs/results.md, "Chosen mappings and routes".
+nlohmann::ordered_json mapping_report_json(const std::optional<workloads::MappingReport>& report);
+nlohmann::ordered_json routing_report_json(const std::optional<topology::RoutingReport>& report);
 
 }  // namespace wafersim::report

@@ -33,7 +33,8 @@ Json plan_block(const RunContext& run) {
           {"zero", run.plan.zero},
           {"collectives", workloads::to_string(run.plan.collectives)},
           {"microbatches", run.training.microbatches(run.plan.dp)},
-          {"mapping", mapping}};
+          {"mapping", mapping},
+          {"mapping_report", mapping_report_json(run.loads.mapping)}};
 }
 
 Json iterations_block(const analysis::IterationSummary& iterations) {
@@ -82,7 +83,8 @@ Json hotspot_block(const analysis::Hotspot& hotspot) {
           {"by_axis", by_axis}};
 }
 
-Json network_block(const analysis::NetworkSummary& network) {
+Json network_block(const RunContext& run) {
+  const analysis::NetworkSummary& network = run.summary.network;
   Json hotspots = Json::array();
   for (const analysis::Hotspot& hotspot : network.hotspots) hotspots.push_back(hotspot_block(hotspot));
   return {{"messages", network.messages},
@@ -90,6 +92,7 @@ Json network_block(const analysis::NetworkSummary& network) {
           {"packet_hops", network.packet_hops},
           {"max_link_utilization", network.max_link_utilization},
           {"mean_link_utilization", network.mean_link_utilization},
+          {"routing_report", routing_report_json(run.loads.routing)},
           {"hotspots", hotspots}};
 }
 
@@ -134,7 +137,7 @@ std::string summary_text(const RunContext& run) {
   json["communication_share"] = summary.communication_share;
   json["hidden_communication"] = optional_value(summary.hidden_communication);
   json["memory"] = memory_block(summary.memory, run.mesh);
-  json["network"] = network_block(summary.network);
+  json["network"] = network_block(run);
   json["energy"] = nullptr;
   json["plan"] = plan_block(run);
   json["scenario"] = Json::parse(run.scenario_json);

@@ -4,6 +4,7 @@
 
 #include "analysis/summary.h"
 #include "models/hardware.h"
+#include "report/load_reports.h"
 #include "sim/measurements.h"
 #include "topology/mesh.h"
 #include "workloads/mapping.h"
@@ -25,6 +26,7 @@ struct RunContext {
   const topology::Mesh& mesh;
   const sim::Measurements& measurements;
   const analysis::RunSummary& summary;
+  LoadReports loads = {};
 };
 
 /// summary.json: indented JSON text with a final newline. Keys stand in a fixed order and numbers in their

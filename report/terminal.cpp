@@ -159,6 +159,13 @@ void draw_links(Canvas& canvas, const analysis::NetworkSummary& network) {
   }
 }
 
+void draw_loads(Canvas& canvas, const LoadReports& loads) {
+  const std::vector<ReportLine> lines = report_lines(loads);
+  if (lines.empty()) return;
+  canvas.section("Link loads, bytes of an iteration");
+  for (const auto& [label, value] : lines) canvas.line(fmt::format("  {:<22}{}", label, value));
+}
+
 void draw_engine(Canvas& canvas, const sim::EngineMeasurement& engine) {
   canvas.line();
   canvas.line(canvas.paint(
@@ -178,6 +185,7 @@ std::string terminal_summary(const RunContext& run, const TerminalStyle& style) 
   draw_communication(canvas, run.summary);
   draw_memory(canvas, run);
   draw_links(canvas, run.summary.network);
+  draw_loads(canvas, run.loads);
   draw_heatmap(canvas, run.measurements, run.mesh);
   draw_engine(canvas, run.measurements.engine);
   return canvas.take();

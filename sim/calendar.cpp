@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "sim/fleet.h"
 
 namespace wafersim::sim {
 
@@ -23,17 +24,21 @@ void shuffle_in_place(std::vector<T>& items, RandomStream& random) {
 }  // namespace
 
 Calendar::Calendar(sc_core::sc_module_name name, const Frequency& clock)
-    : sc_module(name), period_(nominal_period(clock)), wheel_(kWheel) {
+    : sc_module(name), period_(nominal_period(clock)), wheel_(kWheel * kLanes), chunks_(kChunk) {
+  fleets_[kCommonLane] = std::make_unique<FleetOf<Client>>(*this);
   SC_METHOD(tick);
   sensitive << wake_;
   dont_initialize();
 }
 
 void Calendar::add(Client& client, Rank rank) {
-  require_invariant(clients_.size() < (std::size_t{1} << kIdBits), "too many modules for one calendar");
-  client.id_ = static_cast<ClientId>(clients_.size());
+  assign(client, rank, {static_cast<FleetOf<Client>&>(*fleets_[kCommonLane]).enlist(client), kCommonLane});
+}
+
+void Calendar::assign(Client& client, Rank rank, ClientHandle handle) {
+  require_invariant(handle.id < (ClientId{1} << Event::kIdBits), "too many modules for one calendar");
+  client.handle_ = handle;
   client.rank_ = rank;
-  clients_.push_back(&client);
 }
 
 void Calendar::shuffle(std::uint64_t seed) { shuffle_.emplace(seed, "calendar.shuffle"); }
@@ -42,29 +47,29 @@ void Calendar::rethrow() const {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-void Calendar::insert_far(Cycle at, Event event) {
+void Calendar::insert_far(Cycle at, std::uint8_t lane, Event event) {
   require_invariant(at >= now_, "an event was posted for the past");
-  far_.push_back({at, event});
+  far_.push_back({at, event, lane});
   std::push_heap(far_.begin(), far_.end(), Later{});
 }
 
-void Calendar::grow(Bucket& bucket, std::size_t slot) {
+void Calendar::grow(Bucket& bucket, std::size_t slot, std::uint8_t lane) {
   std::uint32_t fresh = free_chunk_;
-  if (fresh == kNone) {
-    fresh = static_cast<std::uint32_t>(chunks_.size());
-    chunks_.emplace_back();
+  if (fresh == 0) {
+    fresh = static_cast<std::uint32_t>(chunks_.size() / kChunk);
+    chunks_.resize(chunks_.size() + kChunk);
   } else {
-    free_chunk_ = chunks_[fresh].next;
+    free_chunk_ = chunks_[fresh * kChunk].payload;
   }
-  chunks_[fresh].next = kNone;
-  chunks_[fresh].count = 0;
-  if (bucket.tail == kNone) {
+  chunks_[fresh * kChunk].payload = 0;
+  if (bucket.next == 0) {
     bucket.head = fresh;
-    occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+    lanes_[slot] = static_cast<std::uint8_t>(lanes_[slot] | (1u << lane));
+    mark_occupied(slot);
   } else {
-    chunks_[bucket.tail].next = fresh;
+    chunks_[bucket.next - kChunk].payload = fresh;
   }
-  bucket.tail = fresh;
+  bucket.next = fresh * kChunk + 1;
 }
 
 /// The kernel keeps the earliest pending notification, so a request from outside may only move the wake-up forward.
@@ -129,93 +134,104 @@ void Calendar::run_cycle() {
   const auto slot = static_cast<std::size_t>(now_ % kWheel);
   while (true) {
     drain_updates(slot);
-    const auto rank = std::find_if(evaluations_.begin(), evaluations_.end(), [](const auto& list) { return !list.empty(); });
-    if (rank == evaluations_.end()) return;
-    evaluating_.swap(*rank);
+    if (lists_to_evaluate_ == 0) return;
+    const auto list = static_cast<unsigned>(std::countr_zero(lists_to_evaluate_));
+    lists_to_evaluate_ &= lists_to_evaluate_ - 1;
+    evaluating_.swap(evaluations_[list]);
     if (shuffle_) shuffle_in_place(evaluating_, *shuffle_);
-    const std::size_t count = evaluating_.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i + kFarAhead < count) prefetch_client(evaluating_[i + kFarAhead]);
-      if (i + kNearAhead < count) clients_[evaluating_[i + kNearAhead]]->prefetch_evaluation();
-      Client& client = *clients_[evaluating_[i]];
-      client.queued_ = false;
-      client.evaluate();
-    }
+    const std::size_t lane = list % 2 == 0 ? kCommonLane : lane_of_fleet(static_cast<Rank>(list / 2));
+    fleets_[lane]->evaluate(evaluating_);
     events_ += evaluating_.size();
     evaluating_.clear();
   }
 }
 
-void Calendar::deliver(const Event& event) {
-  Client& client = *clients_[event.client_and_kind & kIdMask];
-  const unsigned kind = event.client_and_kind >> kIdBits;
-  if (kind == kEvaluate) [[unlikely]] {
-    client.queued_ = false;
-    request_evaluation(client);
-  } else {
-    client.update(kind, event.payload);
+void Calendar::drain_updates(std::size_t slot) {
+  while (lanes_[slot] != 0) {
+    std::uint32_t lanes = lanes_[slot];
+    lanes_[slot] = 0;
+    mark_empty(slot);
+    if (shuffle_) {
+      update_shuffled(lanes, slot);
+      continue;
+    }
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
+      updating_.clear();
+      take_events(wheel_[slot * kLanes + lane]);
+      fleets_[lane]->update(updating_);
+      events_ += updating_.size();
+    }
   }
 }
 
-[[gnu::flatten]] void Calendar::drain_updates(std::size_t slot) {
-  Bucket& bucket = wheel_[slot];
-  while (bucket.head != kNone) {
-    const std::uint32_t first = bucket.head;
-    const std::uint32_t last = bucket.tail;
-    bucket = {};
-    occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
-    if (shuffle_) {
-      shuffled_.clear();
-      for (std::uint32_t at = first; at != kNone; at = chunks_[at].next) {
-        const Chunk& chunk = chunks_[at];
-        shuffled_.insert(shuffled_.end(), chunk.events.begin(), chunk.events.begin() + chunk.count);
-      }
-      shuffle_in_place(shuffled_, *shuffle_);
-      for (const Event& event : shuffled_) deliver(event);
-      events_ += shuffled_.size();
-    } else {
-      for (std::uint32_t at = first; at != kNone; at = chunks_[at].next) {
-        const std::uint32_t count = chunks_[at].count;
-        // A copy: an update may grow the chunk storage.
-        const std::array<Event, kChunkEvents> events = chunks_[at].events;
-        for (std::uint32_t i = 0; i < std::min(count, kFarAhead); ++i) prefetch_client(events[i].client_and_kind & kIdMask);
-        for (std::uint32_t i = 0; i < std::min(count, kMidAhead); ++i) prefetch_update(events[i]);
-        for (std::uint32_t i = 0; i < std::min(count, kNearAhead); ++i) prefetch_more(events[i]);
-        for (std::uint32_t i = 0; i < count; ++i) {
-          if (i + kFarAhead < count) prefetch_client(events[i + kFarAhead].client_and_kind & kIdMask);
-          if (i + kMidAhead < count) prefetch_update(events[i + kMidAhead]);
-          if (i + kNearAhead < count) prefetch_more(events[i + kNearAhead]);
-          deliver(events[i]);
-        }
-        events_ += count;
-      }
-    }
-    chunks_[last].next = free_chunk_;
-    free_chunk_ = first;
+/// Moves the events of a bucket to the end of `updating_`: in one piece they can be prefetched across chunks, and updates may
+/// post into the same cycle.
+void Calendar::take_events(Bucket& bucket) {
+  const std::uint32_t last = (bucket.next - 1) / kChunk;
+  for (std::uint32_t chunk = bucket.head; chunk != 0;) {
+    const Event* const events = &chunks_[chunk * kChunk];
+    const std::uint32_t end = chunk == last ? (bucket.next - 1) % kChunk + 1 : kChunk;
+    updating_.insert(updating_.end(), events + 1, events + end);
+    chunk = events->payload;
   }
+  chunks_[last * kChunk].payload = free_chunk_;
+  free_chunk_ = bucket.head;
+  bucket = {};
+}
+
+void Calendar::update_shuffled(std::uint32_t lanes, std::size_t slot) {
+  std::vector<std::pair<std::size_t, Event>> events;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
+    updating_.clear();
+    take_events(wheel_[slot * kLanes + lane]);
+    for (const Event& event : updating_) events.emplace_back(lane, event);
+  }
+  shuffle_in_place(events, *shuffle_);
+  for (const auto& [lane, event] : events) fleets_[lane]->update({&event, 1});
+  events_ += events.size();
 }
 
 void Calendar::move_near() {
   while (!far_.empty() && far_.front().at - now_ < kWheel) {
-    insert_near(far_.front().at, far_.front().event);
+    insert_near(far_.front().at, far_.front().lane, far_.front().event);
     std::pop_heap(far_.begin(), far_.end(), Later{});
     far_.pop_back();
   }
 }
 
-Cycle Calendar::next_busy_cycle() const {
-  constexpr std::size_t words = kWheel / 64;
-  const auto start = static_cast<std::size_t>(now_ % kWheel);
-  // From the current slot once around the wheel; the first word is looked at twice, its upper and then its lower part.
-  for (std::size_t step = 0; step <= words; ++step) {
-    const std::size_t word = (start / 64 + step) % words;
-    std::uint64_t bits = occupied_[word];
-    if (step == 0) bits &= ~std::uint64_t{0} << (start % 64);
-    if (step == words) bits &= ~(~std::uint64_t{0} << (start % 64));
-    if (bits == 0) continue;
-    const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-    return now_ + (slot + kWheel - start) % kWheel;
+void Calendar::mark_occupied(std::size_t slot) {
+  const std::size_t word = slot / 64;
+  occupied_[word] |= std::uint64_t{1} << (slot % 64);
+  occupied_words_[word / 64] |= std::uint64_t{1} << (word % 64);
+}
+
+void Calendar::mark_empty(std::size_t slot) {
+  const std::size_t word = slot / 64;
+  occupied_[word] &= ~(std::uint64_t{1} << (slot % 64));
+  if (occupied_[word] == 0) occupied_words_[word / 64] &= ~(std::uint64_t{1} << (word % 64));
+}
+
+/// The first slot at or behind `from` that has events; kWheel when there is none.
+std::size_t Calendar::first_occupied(std::size_t from) const {
+  const std::size_t word = from / 64;
+  const std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (from % 64));
+  if (bits != 0) return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+  std::uint64_t words = occupied_words_[word / 64] & (~std::uint64_t{1} << (word % 64));
+  for (std::size_t group = word / 64;; words = occupied_words_[group]) {
+    if (words != 0) {
+      const std::size_t found = group * 64 + static_cast<std::size_t>(std::countr_zero(words));
+      return found * 64 + static_cast<std::size_t>(std::countr_zero(occupied_[found]));
+    }
+    if (++group == occupied_words_.size()) return kWheel;
   }
+}
+
+Cycle Calendar::next_busy_cycle() const {
+  const auto start = static_cast<std::size_t>(now_ % kWheel);
+  if (const std::size_t slot = first_occupied(start); slot != kWheel) return now_ + (slot - start);
+  if (const std::size_t slot = first_occupied(0); slot != kWheel) return now_ + (slot + kWheel - start);
   return far_.empty() ? kNever : far_.front().at;
 }
 

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <systemc>
 
+#include "base/huge_pages.h"
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/units.h"
@@ -23,6 +25,34 @@ inline constexpr std::size_t kRanks = 4;
 
 using ClientId = std::uint32_t;
 
+class Client;
+
+/// update(kind, payload) of a client of a fleet, as it lies in the calendar.
+struct Event {
+  static constexpr unsigned kIdBits = 28;
+  static constexpr unsigned kEvaluate = 15;  ///< the kind that asks for an evaluation instead
+
+  std::uint32_t client_and_kind = 0;
+  std::uint32_t payload = 0;
+
+  ClientId client() const { return client_and_kind & ((ClientId{1} << kIdBits) - 1); }
+  unsigned kind() const { return client_and_kind >> kIdBits; }
+};
+
+/// The clients of one class: the calendar hands over all their updates or evaluations of a cycle at once (fleet.h).
+class Fleet {
+ public:
+  virtual ~Fleet() = default;
+  virtual void update(std::span<const Event> events) = 0;
+  virtual void evaluate(std::span<const ClientId> clients) = 0;
+};
+
+/// Where a client is found: its lane (that of the clients without a fleet, or the fleet's) and its place there.
+struct ClientHandle {
+  ClientId id = 0;
+  std::uint8_t lane = 0;
+};
+
 /// A module that the calendar calls. Updates change state (arrivals, credits, completions), evaluations act on it
 /// (issue, arbitration). An evaluation is made at most once for each time it was asked for in a cycle.
 class Client {
@@ -32,19 +62,28 @@ class Client {
   virtual void update(unsigned kind, std::uint32_t payload) = 0;
   /// Phase 2.
   virtual void evaluate() = 0;
+  /// How much of an object, from its Client part on, its calls touch as a rule: asked for ahead of them. May be hidden by a
+  /// class with a fleet (fleet.h).
+  static constexpr std::size_t kHotBytes = 128;
   /// Hints that update(kind, payload) comes soon: ask for the data that it will need, change nothing. The second comes
   /// later and may read what the first has asked for.
   virtual void prefetch(unsigned /*kind*/, std::uint32_t /*payload*/) const {}
   virtual void prefetch_more(unsigned /*kind*/, std::uint32_t /*payload*/) const {}
-  /// A hint that evaluate() comes soon.
+  /// The same two hints for evaluate().
   virtual void prefetch_evaluation() const {}
+  virtual void prefetch_evaluation_more() const {}
 
  private:
   friend class Calendar;
-  ClientId id_ = 0;
+  template <class C>
+  friend class FleetOf;
+  ClientHandle handle_;
   Rank rank_ = Rank::core;
   bool queued_ = false;
 };
+
+template <class C>
+class FleetOf;
 
 /// The event calendar: one SC_METHOD that wakes at the next cycle that has work and runs its updates, then its
 /// evaluations. Near events lie in a wheel with one bucket for each cycle, far ones in a heap. Cycles without work cost nothing.
@@ -55,32 +94,44 @@ class Calendar : public sc_core::sc_module {
   /// The nominal period is 1 / clock rounded to picoseconds, at least one.
   Calendar(sc_core::sc_module_name name, const Frequency& clock);
 
-  /// Registers a client; its id is its index in order of registration.
+  /// Registers a client.
   void add(Client& client, Rank rank);
+  /// For add_to_fleet(): the one fleet of a rank, null until it has clients, and the registration of one of them.
+  std::unique_ptr<Fleet>& fleet_of(Rank rank) { return fleets_[lane_of_fleet(rank)]; }
+  void enlist(Client& client, Rank rank, ClientId id) { assign(client, rank, {id, lane_of_fleet(rank)}); }
+  /// For posts to a client whose own data should not be touched.
+  static ClientHandle handle(const Client& client) { return client.handle_; }
 
   /// The current cycle. From a process outside the calendar: the cycle of sc_time_stamp().
   Cycle now() const { return running_ ? now_ : outside_now(); }
+  /// now() for clients that are called by the calendar, at less cost.
+  Cycle current() const { return now_; }
   /// The last cycle that had work.
   Cycle last_busy() const { return now_; }
   sc_core::sc_time period() const { return period_; }
 
   /// Asks for client.update(kind, payload) in cycle `at` >= now() (> now() from outside). `kind` < 15.
   void post(const Client& client, Cycle at, unsigned kind, std::uint32_t payload) {
-    insert(at, Event{client.id_ | (kind << kIdBits), payload});
+    post(client.handle_, at, kind, payload);
+  }
+  void post(ClientHandle client, Cycle at, unsigned kind, std::uint32_t payload) {
+    insert(at, client.lane, Event{client.id | (kind << Event::kIdBits), payload});
   }
   /// Asks for client.evaluate() in this cycle; from outside the calendar, in the next.
   void request_evaluation(Client& client) {
     if (client.queued_) return;
     client.queued_ = true;
     if (running_) [[likely]] {
-      evaluations_[static_cast<std::size_t>(client.rank_)].push_back(client.id_);
+      const unsigned list = 2 * static_cast<unsigned>(client.rank_) + (client.handle_.lane != kCommonLane ? 1 : 0);
+      evaluations_[list].push_back(client.handle_.id);
+      lists_to_evaluate_ |= 1u << list;
     } else {
-      insert(outside_now() + 1, Event{client.id_ | (kEvaluate << kIdBits), 0});
+      post(client, outside_now() + 1, Event::kEvaluate, 0);
     }
   }
 
   /// Asks for client.evaluate() in cycle 0; during elaboration only.
-  void evaluate_at_start(Client& client) { insert(0, Event{client.id_ | (kEvaluate << kIdBits), 0}); }
+  void evaluate_at_start(Client& client) { post(client, 0, Event::kEvaluate, 0); }
 
   /// Lets one activation run many busy cycles, which saves a quarter of the time of runs with few events a cycle. Only for
   /// simulations in which nobody but the calendar's clients acts and nobody of them looks at sc_time_stamp(): it lags
@@ -102,58 +153,45 @@ class Calendar : public sc_core::sc_module {
   std::uint64_t events() const { return events_; }
 
  private:
-  struct Event {
-    std::uint32_t client_and_kind;
-    std::uint32_t payload;
-  };
   struct FarEvent {
     Cycle at;
     Event event;
+    std::uint8_t lane;
   };
   struct Later {
     bool operator()(const FarEvent& a, const FarEvent& b) const { return a.at > b.at; }
   };
-  static constexpr std::size_t kChunkEvents = 31;
-  /// Events of one cycle lie in a chain of chunks, so that the wheel's memory follows the number of pending events.
-  struct Chunk {
-    std::uint32_t next;
-    std::uint32_t count;
-    std::array<Event, kChunkEvents> events;
-  };
+  static constexpr std::uint8_t kCommonLane = 0;  ///< of the clients without a fleet
+  static constexpr std::size_t kLanes = 1 + kRanks;
+  static std::uint8_t lane_of_fleet(Rank rank) { return static_cast<std::uint8_t>(1 + static_cast<unsigned>(rank)); }
+  /// Events of one cycle and lane lie in a chain of chunks, so that the wheel's memory follows the number of pending events.
+  /// The first event of a chunk is its header, whose payload is the number of the next chunk.
+  static constexpr std::uint32_t kChunk = 32;
   struct Bucket {
-    std::uint32_t head = kNone;
-    std::uint32_t tail = kNone;
+    std::uint32_t head = 0;  ///< first chunk; 0 = none, chunk 0 is not used
+    std::uint32_t next = 0;  ///< place of the next event; where a chunk would begin, another must be got first
   };
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-  static constexpr unsigned kIdBits = 28;
-  static constexpr std::uint32_t kIdMask = (1u << kIdBits) - 1;
-  static constexpr unsigned kEvaluate = 15;
-  // Events of a cycle belong to modules all over the wafer: their data is asked for ahead of time, first the module, then what
-  // its event will touch, in two steps.
-  static constexpr std::uint32_t kFarAhead = 9;
-  static constexpr std::uint32_t kMidAhead = 6;
-  static constexpr std::uint32_t kNearAhead = 3;
-  static constexpr Cycle kWheel = 4096;
+  static constexpr std::size_t kWheel = std::size_t{1} << 14;  ///< more than the serialization of most packets
   static constexpr std::uint32_t kPollInterval = 1u << 12;
   static constexpr int kCyclesAhead = 1024;
 
-  void insert(Cycle at, Event event) {
+  void insert(Cycle at, std::uint8_t lane, Event event) {
     if (at - now_ < kWheel) [[likely]] {
-      insert_near(at, event);
+      insert_near(at, lane, event);
     } else {
-      insert_far(at, event);
+      insert_far(at, lane, event);
     }
     if (!running_) [[unlikely]] wake_for(at);
   }
-  void insert_near(Cycle at, Event event) {
+  void insert_near(Cycle at, std::uint8_t lane, Event event) {
     const auto slot = static_cast<std::size_t>(at % kWheel);
-    Bucket& bucket = wheel_[slot];
-    if (bucket.tail == kNone || chunks_[bucket.tail].count == chunks_[bucket.tail].events.size()) grow(bucket, slot);
-    Chunk& chunk = chunks_[bucket.tail];
-    chunk.events[chunk.count++] = event;
+    Bucket& bucket = wheel_[slot * kLanes + lane];
+    if (bucket.next % kChunk == 0) grow(bucket, slot, lane);
+    chunks_[bucket.next++] = event;
   }
-  void insert_far(Cycle at, Event event);
-  void grow(Bucket& bucket, std::size_t slot);
+  void insert_far(Cycle at, std::uint8_t lane, Event event);
+  void grow(Bucket& bucket, std::size_t slot, std::uint8_t lane);
+  void assign(Client& client, Rank rank, ClientHandle handle);
   void wake_for(Cycle at);
   Cycle outside_now() const { return sc_core::sc_time_stamp().value() / period_.value(); }
 
@@ -162,20 +200,11 @@ class Calendar : public sc_core::sc_module {
   bool may_go_on(Cycle next);
   void stop_at_limit();
   void drain_updates(std::size_t slot);
-  void deliver(const Event& event);
-  void prefetch_client(ClientId id) const {
-    // The client's own data starts with it and goes on for a few cache lines.
-    const char* const client = reinterpret_cast<const char*>(clients_[id]);
-    __builtin_prefetch(client);
-    __builtin_prefetch(client + 64);
-    __builtin_prefetch(client + 128);
-  }
-  void prefetch_update(const Event& event) const {
-    clients_[event.client_and_kind & kIdMask]->prefetch(event.client_and_kind >> kIdBits, event.payload);
-  }
-  void prefetch_more(const Event& event) const {
-    clients_[event.client_and_kind & kIdMask]->prefetch_more(event.client_and_kind >> kIdBits, event.payload);
-  }
+  void take_events(Bucket& bucket);
+  void update_shuffled(std::uint32_t lanes, std::size_t slot);
+  void mark_occupied(std::size_t slot);
+  void mark_empty(std::size_t slot);
+  std::size_t first_occupied(std::size_t from) const;
   void move_near();
   Cycle next_busy_cycle() const;
 
@@ -188,15 +217,18 @@ class Calendar : public sc_core::sc_module {
   bool run_ahead_ = false;
   bool stopped_by_poll_ = false;
   bool stopped_by_limit_ = false;
-  std::vector<Client*> clients_;
-  std::vector<Bucket> wheel_;
-  std::array<std::uint64_t, kWheel / 64> occupied_{};
-  std::vector<Chunk> chunks_;
-  std::uint32_t free_chunk_ = kNone;
+  std::array<std::unique_ptr<Fleet>, kLanes> fleets_;
+  HugeVector<Bucket> wheel_;                      ///< by slot and lane
+  std::array<std::uint8_t, kWheel> lanes_{};      ///< by slot: the lanes that have events, a bit each
+  std::array<std::uint64_t, kWheel / 64> occupied_{};         ///< slots that have any, a bit each
+  std::array<std::uint64_t, kWheel / 64 / 64> occupied_words_{};  ///< words of `occupied_` that are not 0, a bit each
+  HugeVector<Event> chunks_;
+  std::uint32_t free_chunk_ = 0;
   std::vector<FarEvent> far_;  ///< binary heap, earliest on top
-  std::array<std::vector<ClientId>, kRanks> evaluations_;
+  std::array<std::vector<ClientId>, 2 * kRanks> evaluations_;  ///< by rank: common lane, fleet
+  std::uint32_t lists_to_evaluate_ = 0;                        ///< those that are not empty, a bit each
   std::vector<ClientId> evaluating_;
-  std::vector<Event> shuffled_;
+  std::vector<Event> updating_;
   std::optional<RandomStream> shuffle_;
   std::function<bool()> poll_;
   std::uint32_t polls_ = 0;

@@ -14,11 +14,12 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
   out.source = &source;
   const std::size_t count = source.ops.size();
   out.dependency_counts.resize(count);
-  out.first_successor.resize(count + 1);
-  out.compute_cycles.resize(count);
-  out.sram_cycles.resize(count);
+  out.ops.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const Op& op = source.ops[i];
+    CompiledOp& compiled = out.ops[i];
+    compiled.kind = op.kind;
+    compiled.detached = op.detached;
     require_invariant(op.first_dependency + op.dependency_count <= source.dependencies.size(),
                       "a template's dependencies are out of range");
     out.dependency_counts[i] = op.dependency_count;
@@ -27,26 +28,34 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
     for (std::uint32_t d = 0; d < op.dependency_count; ++d) {
       const std::uint32_t before = source.dependencies[op.first_dependency + d];
       require_invariant(before < i, "an operation depends on a later one");
-      ++out.first_successor[before + 1];
+      ++out.ops[before].successor_count;
     }
     if (op.kind == OpKind::matrix) out.in_order[static_cast<std::size_t>(Engine::matrix)].push_back(i);
     if (op.kind == OpKind::vector) out.in_order[static_cast<std::size_t>(Engine::vector)].push_back(i);
     if (op.kind == OpKind::matrix || op.kind == OpKind::vector || op.kind == OpKind::reduce) {
       const workloads::Work& work = trace.works.at(op.work);
-      out.compute_cycles[i] = op.kind == OpKind::matrix ? cost.gemm(work.gemm) : cost.vector(work.vector_flops);
-      if (hardware.sram_bytes_per_cycle) out.sram_cycles[i] = cycles_at_rate(work.sram_bytes, *hardware.sram_bytes_per_cycle);
+      compiled.compute_cycles = op.kind == OpKind::matrix ? cost.gemm(work.gemm) : cost.vector(work.vector_flops);
+      if (hardware.sram_bytes_per_cycle) compiled.sram_cycles = cycles_at_rate(work.sram_bytes, *hardware.sram_bytes_per_cycle);
+      if (work.dram_bytes != 0) out.uses_dram = true;
       require_invariant(work.dram_bytes == 0 || hardware.dram_capacity != 0,
                         "an operation uses DRAM on hardware without DRAM");
     }
   }
-  for (std::size_t i = 0; i < count; ++i) out.first_successor[i + 1] += out.first_successor[i];
+  for (std::size_t i = 1; i < count; ++i) {
+    out.ops[i].first_successor = out.ops[i - 1].first_successor + out.ops[i - 1].successor_count;
+  }
   out.successors.resize(source.dependencies.size());
-  std::vector<std::uint32_t> fill(out.first_successor.begin(), out.first_successor.end() - 1);
+  std::vector<std::uint32_t> fill;
+  fill.reserve(count);
+  for (const CompiledOp& op : out.ops) fill.push_back(op.first_successor);
   for (std::uint32_t i = 0; i < count; ++i) {
     const Op& op = source.ops[i];
     for (std::uint32_t d = 0; d < op.dependency_count; ++d) {
       out.successors[fill[source.dependencies[op.first_dependency + d]]++] = i;
     }
+  }
+  for (CompiledOp& op : out.ops) {
+    if (op.successor_count != 0) op.next = out.successors[op.first_successor];
   }
   return out;
 }

@@ -12,16 +12,27 @@ namespace wafersim::sim {
 inline constexpr std::size_t kEngines = 2;
 enum class Engine : std::uint8_t { matrix = 0, vector = 1 };
 
+/// What completing and starting an operation reads, in half a cache line: templates differ from rank to rank, so that their
+/// operations do not fit the caches.
+struct alignas(32) CompiledOp {
+  Cycle compute_cycles = 0;           ///< 0 for those that do not compute
+  Cycle sram_cycles = 0;
+  std::uint32_t first_successor = 0;  ///< into CompiledTemplate::successors; those of the next operation follow
+  std::uint32_t successor_count = 0;
+  std::uint32_t next = 0;             ///< the first successor, if there is one
+  workloads::OpKind kind = workloads::OpKind::vector;
+  bool detached = false;
+};
+
 /// A template made ready to run: what completes what, and what each operation costs on this machine.
 struct CompiledTemplate {
   const workloads::StepTemplate* source = nullptr;
+  std::vector<CompiledOp> ops;
   std::vector<std::uint32_t> dependency_counts;      ///< by operation
-  std::vector<std::uint32_t> first_successor;        ///< by operation, one more at the end
   std::vector<std::uint32_t> successors;
   std::vector<std::uint32_t> roots;                  ///< operations without dependencies
   std::array<std::vector<std::uint32_t>, kEngines> in_order;  ///< matrix and vector operations in program order
-  std::vector<Cycle> compute_cycles;                 ///< by operation; 0 for those that do not compute
-  std::vector<Cycle> sram_cycles;
+  bool uses_dram = false;                            ///< some operation does
   std::uint32_t result_count = 0;                    ///< operations that are not detached
 };
 

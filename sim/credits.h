@@ -18,8 +18,9 @@ struct Credit {
 using CreditPool = Pool<Credit>;
 
 /// Room in one downstream VC buffer as its upstream end sees it. The downstream end knows at the grant when a credit will
-/// be back, so it is entered with its time at once and counts from then on: no event for each credit. The next credit to
-/// arrive is held in place, those behind it in the pool: rarely more than one is under way.
+/// be back, so it is entered with its time at once and counts from then on: no event for each credit. The next two credits to
+/// arrive are held in place, which is as many as are under way behind a stream of packets with the default buffers; those
+/// behind them in the pool.
 class CreditCounter {
  public:
   /// Below 4 GiB.
@@ -29,31 +30,28 @@ class CreditCounter {
   }
 
   bool has_room(Bytes bytes, Cycle now, CreditPool& pool) {
-    if (next_at_ <= now) absorb(now, pool);
+    if (available_ >= bytes) return true;
+    absorb(now, pool);
     return available_ >= bytes;
   }
   void take(Bytes bytes) { available_ -= static_cast<std::uint32_t>(bytes); }
 
   /// A credit that arrives at `at`, not before any credit given earlier.
   void give(Bytes bytes, Cycle at, Cycle now, CreditPool& pool) {
-    if (next_at_ <= now) absorb(now, pool);
+    absorb(now, pool);
+    const auto amount = static_cast<std::uint32_t>(bytes);
     if (next_at_ == kNever) {
       next_at_ = at;
-      next_bytes_ = static_cast<std::uint32_t>(bytes);
-      return;
-    }
-    const std::uint32_t fresh = pool.take();
-    pool[fresh].at = at;
-    pool[fresh].bytes = static_cast<std::uint32_t>(bytes);
-    if (head_ == kNil) {
-      head_ = fresh;
+      next_bytes_ = amount;
+    } else if (second_at_ == kNever) {
+      second_at_ = at;
+      second_bytes_ = amount;
     } else {
-      pool[tail_].next = fresh;
+      queue(amount, at, pool);
     }
-    tail_ = fresh;
   }
 
-  /// When the next credit known of arrives; kNever when none is on its way.
+  /// When the next credit known of arrives; kNever when none is on its way. After has_room() was false.
   Cycle next_arrival() const { return next_at_; }
 
   /// Somebody waits for a credit of which no arrival is known yet.
@@ -65,23 +63,44 @@ class CreditCounter {
   void absorb(Cycle now, CreditPool& pool) {
     while (next_at_ <= now) {
       available_ += next_bytes_;
-      if (head_ == kNil) {
-        next_at_ = kNever;
-        return;
-      }
-      const std::uint32_t next = head_;
-      next_at_ = pool[next].at;
-      next_bytes_ = pool[next].bytes;
-      head_ = pool[next].next;
-      pool.give_back(next);
+      next_at_ = second_at_;
+      next_bytes_ = second_bytes_;
+      second_at_ = kNever;
+      if (tail_ != kNil) [[unlikely]] advance_queue(pool);
     }
   }
 
+  [[gnu::noinline]] void queue(std::uint32_t bytes, Cycle at, CreditPool& pool) {
+    const std::uint32_t fresh = pool.take();
+    pool[fresh].at = at;
+    pool[fresh].bytes = bytes;
+    if (tail_ == kNil) {
+      pool[fresh].next = fresh;
+    } else {
+      pool[fresh].next = pool[tail_].next;
+      pool[tail_].next = fresh;
+    }
+    tail_ = fresh;
+  }
+  /// Takes the first of the queue in place.
+  [[gnu::noinline]] void advance_queue(CreditPool& pool) {
+    const std::uint32_t first = pool[tail_].next;
+    second_at_ = pool[first].at;
+    second_bytes_ = pool[first].bytes;
+    if (first == tail_) {
+      tail_ = kNil;
+    } else {
+      pool[tail_].next = pool[first].next;
+    }
+    pool.give_back(first);
+  }
+
   Cycle next_at_ = kNever;
+  Cycle second_at_ = kNever;
   std::uint32_t available_ = 0;
   std::uint32_t next_bytes_ = 0;
-  std::uint32_t head_ = kNil;
-  std::uint32_t tail_ = kNil;
+  std::uint32_t second_bytes_ = 0;
+  std::uint32_t tail_ = kNil;  ///< of the circular list of the others
   bool waiting_ = false;
 };
 

@@ -67,6 +67,8 @@ class NicIf : virtual public sc_core::sc_interface {
   virtual void post_send(const SendRequest& request) = 0;
   /// Asks for a message; returns true when it is already there, else CoreIf::received follows.
   virtual bool post_receive(const ReceiveRequest& request) = 0;
+  /// A hint that a call comes soon: ask for the data that it will need.
+  virtual void prefetch_call() const {}
 };
 
 /// What a core offers to its NIC and DRAM. Called in the update phase.
@@ -75,6 +77,8 @@ class CoreIf : virtual public sc_core::sc_interface {
   virtual void send_done(std::uint64_t token) = 0;
   virtual void received(std::uint64_t token, const Arrival& arrival) = 0;
   virtual void dram_done(std::uint32_t engine) = 0;
+  /// A hint that a call comes soon: ask for the data that it will need.
+  virtual void prefetch_call() const {}
 };
 
 /// What a tile's SRAM offers: capacity by class, and its port, on which the NIC has priority over the core.

@@ -9,7 +9,7 @@
 namespace wafersim::sim {
 
 /// Entries that are found by (source, key), those of one address in order of insertion: open addressing with linear probing,
-/// entries in one block. An entry has `source`, `key` and `order`.
+/// entries in one block. An entry has `source` (kNoTile in a free slot), `key` and `order`.
 template <class Entry>
 class AddressTable {
  public:
@@ -25,13 +25,13 @@ class AddressTable {
   std::optional<Entry> take(TileId source, std::uint64_t key) {
     if (size_ == 0) return std::nullopt;
     std::size_t oldest = slots_.size();
-    for (std::size_t at = home(source, key); slots_[at].used; at = next(at)) {
-      const Entry& entry = slots_[at].entry;
+    for (std::size_t at = home(source, key); used(at); at = next(at)) {
+      const Entry& entry = slots_[at];
       if (entry.source != source || entry.key != key) continue;
-      if (oldest == slots_.size() || entry.order < slots_[oldest].entry.order) oldest = at;
+      if (oldest == slots_.size() || entry.order < slots_[oldest].order) oldest = at;
     }
     if (oldest == slots_.size()) return std::nullopt;
-    const Entry found = slots_[oldest].entry;
+    const Entry found = slots_[oldest];
     erase(oldest);
     --size_;
     return found;
@@ -43,17 +43,13 @@ class AddressTable {
 
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const Slot& slot : slots_) {
-      if (slot.used) visit(slot.entry);
+    for (const Entry& entry : slots_) {
+      if (entry.source != kNoTile) visit(entry);
     }
   }
 
  private:
-  struct Slot {
-    Entry entry{};
-    bool used = false;
-  };
-
+  bool used(std::size_t at) const { return slots_[at].source != kNoTile; }
   std::size_t home(TileId source, std::uint64_t key) const {
     const std::uint64_t hash = (key ^ (std::uint64_t{source} << 40)) * 0x9e3779b97f4a7c15ULL;
     return static_cast<std::size_t>(hash >> 32) & (slots_.size() - 1);
@@ -62,31 +58,31 @@ class AddressTable {
 
   void insert(const Entry& entry) {
     std::size_t at = home(entry.source, entry.key);
-    while (slots_[at].used) at = next(at);
-    slots_[at] = {entry, true};
+    while (used(at)) at = next(at);
+    slots_[at] = entry;
   }
 
   void grow() {
-    std::vector<Slot> old(slots_.empty() ? 4 : slots_.size() * 2);
+    std::vector<Entry> old(slots_.empty() ? 4 : slots_.size() * 2);
     old.swap(slots_);
-    for (const Slot& slot : old) {
-      if (slot.used) insert(slot.entry);
+    for (const Entry& entry : old) {
+      if (entry.source != kNoTile) insert(entry);
     }
   }
 
   /// Closes the gap: moves back every later entry of the cluster that may not be found across a free slot.
   void erase(std::size_t gap) {
-    for (std::size_t at = next(gap); slots_[at].used; at = next(at)) {
-      const std::size_t wanted = home(slots_[at].entry.source, slots_[at].entry.key);
+    for (std::size_t at = next(gap); used(at); at = next(at)) {
+      const std::size_t wanted = home(slots_[at].source, slots_[at].key);
       const std::size_t mask = slots_.size() - 1;
       if (((at - wanted) & mask) < ((at - gap) & mask)) continue;
       slots_[gap] = slots_[at];
       gap = at;
     }
-    slots_[gap].used = false;
+    slots_[gap].source = kNoTile;
   }
 
-  std::vector<Slot> slots_;  ///< a power of two, at most half full
+  std::vector<Entry> slots_;  ///< a power of two, at most half full
   std::size_t size_ = 0;
 };
 

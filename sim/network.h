@@ -2,12 +2,13 @@
 
 #include <array>
 
+#include "base/huge_pages.h"
 #include "models/hardware.h"
 #include "sim/calendar.h"
 #include "sim/credits.h"
 #include "sim/packet.h"
 #include "sim/port_clock.h"
-#include "topology/routing.h"
+#include "sim/route_lookup.h"
 
 namespace wafersim::sim {
 
@@ -18,23 +19,59 @@ inline constexpr unsigned kSelfLane = kMeshPorts;
 
 constexpr unsigned local_ports(models::NicPorts ports) { return ports == models::NicPorts::single ? 1 : kMeshPorts + 1; }
 
+/// Counts the cycles in which a tile has a message in flight, to it or from it.
+class FlightClock {
+ public:
+  void begin(Cycle now) {
+    settle(now);
+    ++in_flight_;
+  }
+  void end(Cycle now) {
+    settle(now);
+    --in_flight_;
+  }
+  Cycle total(Cycle now) {
+    settle(now);
+    return total_;
+  }
+
+ private:
+  void settle(Cycle now) {
+    if (in_flight_ != 0) total_ += now - since_;
+    since_ = now;
+  }
+  std::uint32_t in_flight_ = 0;
+  Cycle since_ = 0;
+  Cycle total_ = 0;
+};
+
 /// Pools and constants that all routers and NICs of a wafer share.
 struct NetworkContext {
   Calendar& calendar;
-  const topology::Routing& routing;
+  RouteLookup routes;
   const models::HardwareModel& hardware;
+  Cycle router_cycles;  ///< the next three are copies for the hot path
+  Cycle link_cycles;
+  Cycle credit_cycles;
+  Arena arena;  ///< the state of routers and NICs, tile by tile
   PacketPool packets;
   MessagePool messages;
   CreditPool credits;
+  HugeVector<FlightClock> flights;  ///< by tile; side by side, because every message touches those of both its ends
   std::uint64_t time_scale;
   PortRate link_rate;
   PortRate injection_rate;
   PortRate ejection_rate;
 
-  NetworkContext(Calendar& calendar_in, const topology::Routing& routing_in, const models::HardwareModel& hardware_in)
+  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh, const topology::Routing& routing,
+                 const models::HardwareModel& hardware_in)
       : calendar(calendar_in),
-        routing(routing_in),
+        routes(mesh, routing),
         hardware(hardware_in),
+        router_cycles(hardware_in.router_cycles),
+        link_cycles(hardware_in.link_cycles),
+        credit_cycles(hardware_in.credit_cycles),
+        flights(mesh.tile_count()),
         time_scale(common_time_scale({hardware_in.link_bytes_per_cycle, hardware_in.injection_bytes_per_cycle,
                                       hardware_in.ejection_bytes_per_cycle})),
         link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
@@ -43,7 +80,7 @@ struct NetworkContext {
 };
 
 /// What went over one output port.
-struct PortStatistics {
+struct alignas(64) PortStatistics {
   std::uint64_t packets = 0;
   Cycle busy = 0;    ///< cycles in which a packet held the port
   Cycle queued = 0;  ///< sum over packets of (grant - first bid)

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "sim/fleet.h"
+#include "sim/router.h"
 
 namespace wafersim::sim {
 
@@ -24,30 +26,27 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
       network_(network),
       directory_(directory),
       tile_(tile),
-      vcs_(static_cast<unsigned>(network.hardware.virtual_channels)) {
-  lanes_.resize(local_ports(network.hardware.nic_ports));
-  credits_.resize(lanes_.size() * vcs_);
-  for (CreditCounter& counter : credits_) counter.set_capacity(network.hardware.vc_buffer_bytes);
+      vcs_(static_cast<unsigned>(network.hardware.virtual_channels)),
+      lanes_(network.arena, local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes) {
   core_side.bind(*this);
   ejection.bind(*this);
   injection_credits.bind(*this);
-  network.calendar.add(*this, Rank::nic);
+  add_to_fleet(network.calendar, *this, Rank::nic);
 }
 
 void Nic::end_of_elaboration() {
-  router_ = router.operator->();
+  other_router_ = router.operator->();
+  if (auto* const ours = dynamic_cast<Router*>(other_router_)) router_ = &ours->engine();
   core_ = core.operator->();
   sram_ = sram.operator->();
 }
 
 void Nic::post_send(const SendRequest& request) {
   require_invariant(request.bytes > 0, "a message without bytes was sent");
-  Nic* const receiver = directory_[request.destination];
-  if (receiver == nullptr) {
+  if (directory_[request.destination] == nullptr) {
     throw PlanError(fmt::format("{}: a message of {} B is sent to tile {}, which runs nothing", this->name(), request.bytes,
                                 request.destination));
   }
-  __builtin_prefetch(&receiver->flight_);
   const Cycle now = network_.calendar.now();
   const std::uint32_t index = network_.messages.take();
   Message& message = network_.messages[index];
@@ -64,8 +63,8 @@ void Nic::post_send(const SendRequest& request) {
   message.vc = flow_vc(tile_, request.destination, request.axis, vcs_);
   ++messages_sent_;
   bytes_sent_ += request.bytes;
-  flight_.begin(now);
-  receiver->flight_.begin(now);
+  network_.flights[tile_].begin(now);
+  network_.flights[request.destination].begin(now);
   if (network_.hardware.fidelity == models::Fidelity::ideal) {
     deliver_ideal(index);
   } else if (network_.hardware.message_overhead == 0) {
@@ -102,13 +101,13 @@ void Nic::deliver_ideal(std::uint32_t index) {
 
 unsigned Nic::lane_for(TileId destination) const {
   if (lanes_.size() == 1) return 0;
-  const topology::Hop hop = network_.routing.next(tile_, destination);
+  const topology::Hop hop = network_.routes.next(tile_, destination);
   return hop == topology::Hop::local ? kSelfLane : static_cast<unsigned>(hop);
 }
 
 void Nic::make_ready(std::uint32_t index) {
   const unsigned lane = lane_for(network_.messages[index].destination);
-  lanes_[lane].messages.push_back(index);
+  append(lanes_[lane], index);
   pending_lanes_ |= 1u << lane;
   network_.calendar.request_evaluation(*this);
 }
@@ -119,31 +118,44 @@ void Nic::evaluate() {
   for (; pending != 0; pending &= pending - 1) serve(static_cast<unsigned>(std::countr_zero(pending)));
 }
 
+void Nic::append(Lane& lane, std::uint32_t index) {
+  network_.messages[index].next = kNil;
+  if (lane.first == kNil) {
+    lane.first = index;
+  } else {
+    network_.messages[lane.last].next = index;
+  }
+  lane.last = index;
+}
+
 void Nic::serve(unsigned lane_index) {
-  const Cycle now = network_.calendar.now();
+  const Cycle now = network_.calendar.current();
   Lane& lane = lanes_[lane_index];
-  if (lane.messages.empty()) return;
+  if (lane.first == kNil) return;
   // One packet a cycle, as every port: packets of one VC reach the router in different cycles, in order.
   if (lane.clock.free_at() > now || lane.last_injection == now) {
     wake(lane_index, std::max(lane.clock.free_at(), now + 1));
     return;
   }
-  std::size_t position = 0;
-  for (; position < lane.messages.size(); ++position) {
-    const Message& message = network_.messages[lane.messages[position]];
+  std::uint32_t before = kNil;
+  for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
+    const Message& message = network_.messages[index];
     const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
-    if (credits_[lane_index * vcs_ + message.vc].has_room(bytes, now, network_.credits)) break;
+    if (lanes_.credit(lane, message.vc).has_room(bytes, now, network_.credits)) {
+      inject(lane_index, index, before);
+      if (lane.first != kNil) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
+      return;
+    }
+    before = index;
   }
-  if (position == lane.messages.size()) return wait_for_credit(lane_index);
-  inject(lane_index, position);
-  if (!lane.messages.empty()) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
+  wait_for_credit(lane_index);
 }
 
-void Nic::inject(unsigned lane_index, std::size_t position) {
-  const Cycle now = network_.calendar.now();
+/// Sends the next packet of a ready message, which stands behind `before` in its lane.
+void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t before) {
+  const Cycle now = network_.calendar.current();
   const models::HardwareModel& hardware = network_.hardware;
   Lane& lane = lanes_[lane_index];
-  const std::uint32_t message_index = lane.messages[position];
   Message& message = network_.messages[message_index];
 
   const std::uint32_t index = network_.packets.take();
@@ -157,26 +169,31 @@ void Nic::inject(unsigned lane_index, std::size_t position) {
 
   const ExactTime tail = lane.clock.occupy(now, packet.bytes, {}, network_.injection_rate);
   lane.last_injection = now;
-  credits_[lane_index * vcs_ + packet.vc].take(packet.bytes);
-  if (network_.hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
+  lanes_.credit(lane, packet.vc).take(packet.bytes);
+  if (hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
   ++packets_injected_;
   if (message.injected == kNever) message.injected = now;
   message.bytes_to_inject -= packet.bytes;
 
   // Ready messages take turns: served ones go to the end of the line.
-  lane.messages.erase(lane.messages.begin() + static_cast<std::ptrdiff_t>(position));
+  (before == kNil ? lane.first : network_.messages[before].next) = message.next;
+  if (lane.last == message_index) lane.last = before;
   if (message.bytes_to_inject != 0) {
-    lane.messages.push_back(message_index);
+    append(lane, message_index);
   } else {
     network_.calendar.post(*this, tail.ceil(), kSendDone, message_index);
   }
-  router_->receive(index, now + hardware.injection_cycles, tail.after(hardware.injection_cycles));
+  const Cycle head_at = now + hardware.injection_cycles;
+  const ExactTime tail_at = tail.after(hardware.injection_cycles);
+  if (router_ != nullptr) [[likely]] return router_->receive(index, head_at, tail_at);
+  other_router_->receive(index, head_at, tail_at);
 }
 
 void Nic::wait_for_credit(unsigned lane_index) {
   Cycle earliest = kNever;
-  for (const std::uint32_t message : lanes_[lane_index].messages) {
-    CreditCounter& counter = credits_[lane_index * vcs_ + network_.messages[message].vc];
+  Lane& lane = lanes_[lane_index];
+  for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
+    CreditCounter& counter = lanes_.credit(lane, network_.messages[index].vc);
     const Cycle next = counter.next_arrival();
     if (next == kNever) counter.wait();
     earliest = std::min(earliest, next);
@@ -192,7 +209,7 @@ void Nic::wake(unsigned lane_index, Cycle at) {
 }
 
 void Nic::credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) {
-  CreditCounter& counter = credits_[output * vcs_ + vc];
+  CreditCounter& counter = lanes_.credit(lanes_[output], vc);
   counter.give(bytes, at, network_.calendar.now(), network_.credits);
   if (counter.stop_waiting()) wake(output, at);
 }
@@ -213,27 +230,33 @@ void Nic::eject(std::uint32_t index, const ExactTime& tail_at) {
 
 void Nic::prefetch(unsigned kind, std::uint32_t payload) const {
   if (kind == kInject) {
-    __builtin_prefetch(&lanes_[payload]);
+    lanes_.prefetch(payload);
     return;
   }
   const char* const message = reinterpret_cast<const char*>(&network_.messages[payload]);
   __builtin_prefetch(message);
   __builtin_prefetch(message + 64);
+  __builtin_prefetch(message + 128);
+  __builtin_prefetch(core_);
 }
 
 void Nic::prefetch_more(unsigned kind, std::uint32_t payload) const {
+  if (kind == kInject) return;
+  core_->prefetch_call();
   if (kind != kReceived) return;
   const Message& message = network_.messages[payload];
   mailbox_.prefetch_receive(message.source, message.key);
-  __builtin_prefetch(&directory_[message.source]->flight_);
+}
+
+void Nic::prefetch_call() const {
+  const char* const start = reinterpret_cast<const char*>(static_cast<const Client*>(this));
+  for (std::size_t offset = 0; offset < kHotBytes; offset += 64) __builtin_prefetch(start + offset);
 }
 
 void Nic::prefetch_evaluation() const {
   __builtin_prefetch(router_);
   for (std::uint32_t pending = pending_lanes_; pending != 0; pending &= pending - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(pending));
-    __builtin_prefetch(&lanes_[lane]);
-    __builtin_prefetch(&credits_[lane * vcs_]);
+    lanes_.prefetch(static_cast<unsigned>(std::countr_zero(pending)));
   }
 }
 
@@ -261,8 +284,8 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
 void Nic::receive(std::uint32_t index) {
   const Message& message = network_.messages[index];
   const Cycle now = network_.calendar.now();
-  flight_.end(now);
-  directory_[message.source]->flight_.end(now);
+  network_.flights[tile_].end(now);
+  network_.flights[message.source].end(now);
   ++messages_received_;
   bytes_received_ += message.bytes;
   if (message_sink_ != nullptr) {
@@ -307,7 +330,7 @@ void Nic::measure(Cycle end, TileMeasurement& out) {
   out.messages_received = messages_received_;
   out.bytes_sent = bytes_sent_;
   out.bytes_received = bytes_received_;
-  out.communicating = flight_.total(end);
+  out.communicating = network_.flights[tile_].total(end);
 }
 
 }  // namespace wafersim::sim

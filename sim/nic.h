@@ -3,37 +3,14 @@
 #include <functional>
 #include <vector>
 
+#include "sim/credited_ports.h"
 #include "sim/mailbox.h"
 #include "sim/measurements.h"
 #include "sim/network.h"
 
 namespace wafersim::sim {
 
-/// Counts the cycles in which a tile has a message in flight, to it or from it.
-class FlightClock {
- public:
-  void begin(Cycle now) {
-    settle(now);
-    ++in_flight_;
-  }
-  void end(Cycle now) {
-    settle(now);
-    --in_flight_;
-  }
-  Cycle total(Cycle now) {
-    settle(now);
-    return total_;
-  }
-
- private:
-  void settle(Cycle now) {
-    if (in_flight_ != 0) total_ += now - since_;
-    since_ = now;
-  }
-  std::uint32_t in_flight_ = 0;
-  Cycle since_ = 0;
-  Cycle total_ = 0;
-};
+class RouterEngine;
 
 /// A tile's network interface: sends and receives messages. It always consumes what arrives; a message that comes before its
 /// receive is posted waits in communication buffers. With models::Fidelity::ideal a message arrives in the
@@ -48,7 +25,9 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
     PortClock clock;
     Cycle wake_at = kNever;
     Cycle last_injection = kNever;
-    std::vector<std::uint32_t> messages;  ///< ready, next to serve first
+    // Ready messages, next to serve first, linked by Message::next.
+    std::uint32_t first = kNil;
+    std::uint32_t last = kNil;
   };
 
   // What every packet touches comes first, before the ports, which are large.
@@ -58,13 +37,12 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   unsigned vcs_;
   std::uint32_t pending_lanes_ = 0;
   // What the ports are bound to: one load less than a call through a port.
-  PacketSink* router_ = nullptr;
+  RouterEngine* router_ = nullptr;        ///< null when it is none of ours
+  PacketSink* other_router_ = nullptr;
   CoreIf* core_ = nullptr;
   SramIf* sram_ = nullptr;
-  std::vector<Lane> lanes_;
-  std::vector<CreditCounter> credits_;  ///< lane-major, VC-minor
+  CreditedPorts<Lane> lanes_;
   Mailbox mailbox_;
-  FlightClock flight_;
   const std::function<void(const MessageRecord&)>* message_sink_ = nullptr;
   // Messages whose overhead is not over, linked by Message::next.
   std::uint32_t first_preparing_ = kNil;
@@ -76,6 +54,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   Bytes bytes_received_ = 0;
 
  public:
+  static constexpr std::size_t kHotBytes = 320;
+
   using MessageSink = std::function<void(const MessageRecord&)>;
 
   /// `directory` has the NIC of each tile, by tile id.
@@ -97,6 +77,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void prefetch(unsigned kind, std::uint32_t payload) const override;
   void prefetch_more(unsigned kind, std::uint32_t payload) const override;
   void prefetch_evaluation() const override;
+  void prefetch_call() const override;
 
   void set_message_sink(const MessageSink* sink) { message_sink_ = sink; }
   /// Fills the message and byte counts.
@@ -111,7 +92,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void first_prepared();
   void make_ready(std::uint32_t message);
   void serve(unsigned lane);
-  void inject(unsigned lane, std::size_t position);
+  void inject(unsigned lane, std::uint32_t message, std::uint32_t before);
+  void append(Lane& lane, std::uint32_t message);
   void wait_for_credit(unsigned lane);
   void wake(unsigned lane, Cycle at);
   void deliver_ideal(std::uint32_t message);

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 #include <limits>
-#include <vector>
+
+#include "base/huge_pages.h"
 
 namespace wafersim::sim {
 
@@ -31,7 +32,7 @@ class Pool {
   const T& operator[](std::uint32_t index) const { return items_[index]; }
 
  private:
-  std::vector<T> items_;
+  HugeVector<T> items_;
   std::uint32_t free_ = kNil;
 };
 

@@ -51,7 +51,7 @@ class PortRate {
   std::uint64_t scale() const { return scale_; }
 
  private:
-  ExactTime divide(Bytes bytes) const {
+  [[gnu::noinline]] ExactTime divide(Bytes bytes) const {
     __extension__ using Wide = unsigned __int128;
     const Wide units = Wide{bytes} * units_per_byte_;
     if (units <= ~std::uint64_t{0}) [[likely]] {

@@ -24,12 +24,13 @@ class Router final : public sc_core::sc_module, public PacketSink, public Credit
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;
   void credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) override;
 
-  const RouterEngine& engine() const { return engine_; }
+  RouterEngine& engine() { return *engine_; }
+  const RouterEngine& engine() const { return *engine_; }
 
  private:
   void end_of_elaboration() override;
 
-  RouterEngine engine_;
+  Arena::Owned<RouterEngine> engine_;
 };
 
 }  // namespace wafersim::sim

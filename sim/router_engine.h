@@ -1,8 +1,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "sim/credited_ports.h"
 #include "sim/interfaces.h"
 #include "sim/network.h"
 
@@ -14,6 +14,7 @@ namespace wafersim::sim {
 /// leaves at d = max(g + S, tail upstream + L + R); port and buffer are held until d, the credit is upstream at d + Lc.
 ///
 /// The engine is the router without its module: a plain object that the calendar calls. Router binds it to its neighbours.
+/// Its state lies in one piece of the network's arena.
 class alignas(64) RouterEngine final : public Client {
  public:
   RouterEngine(TileId tile, NetworkContext& network);
@@ -31,6 +32,7 @@ class alignas(64) RouterEngine final : public Client {
   void prefetch(unsigned kind, std::uint32_t payload) const override;
   void prefetch_more(unsigned kind, std::uint32_t payload) const override;
   void prefetch_evaluation() const override;
+  void prefetch_evaluation_more() const override;
 
   const PortStatistics& statistics(topology::Direction direction) const {
     return statistics_[static_cast<std::size_t>(direction)];
@@ -47,46 +49,49 @@ class alignas(64) RouterEngine final : public Client {
     std::uint32_t tail = kNil;
     Cycle free_at = 0;  ///< the packet ahead has left
   };
-  /// Small: the state of a wafer's routers decides how much of it the caches hold.
-  struct Output {
+  /// One cache line with what follows in CreditedPorts.
+  struct alignas(64) Output {
     PortClock clock;
     std::uint64_t bidders = 0;  ///< input VCs whose head wants this output, see bid_bit
     Cycle wake_at = kNever;     ///< an arbitration is posted for this cycle
     Cycle credits_full_at = 0;  ///< the last credit known of is back
     std::uint32_t uncredited = 0;  ///< packets downstream whose credit has no time yet
     std::uint8_t first_bit = 0;    ///< round-robin: where the search starts
+    // The router of ours behind it: what a packet needs of it, so that it need not be touched before the packet arrives.
+    ClientHandle next_router;
+    TileId next_tile = kNoTile;    ///< none of ours
   };
 
   /// Position of an input VC in an output's bidders: mesh ports first, then the one local port that can reach it.
   unsigned bid_bit(unsigned input, unsigned vc) const {
     return (input < kMeshPorts ? input : kMeshPorts) * vcs_ + vc;
   }
-  unsigned input_vc_of_bit(unsigned output, unsigned bit) const;
-  unsigned output_for(const Packet& packet) const;
-  void start_bidding(std::uint32_t index);
-  void arbitrate(unsigned output, Cycle now);
-  bool can_grant(unsigned output, unsigned bit, Cycle now);
-  void grant(unsigned output, unsigned bit, Cycle now);
-  void return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at);
-  void prefetch_upstream(unsigned input, unsigned vc) const;
-  void forward(unsigned output, std::uint32_t packet, Cycle now, const ExactTime& tail);
-  void wait_for_credit(unsigned output);
-  void wake(unsigned output, Cycle at);
+  unsigned input_vc_of_bit(unsigned port, unsigned bit) const;
+  unsigned output_for(TileId tile, const Packet& packet) const;
+  void announce(ClientHandle router, TileId tile, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
+  void bid_when_free(const InputVc& in, unsigned input_vc);
+  void start_bidding(std::uint32_t index, Cycle now);
+  void request_arbitration(unsigned port);
+  void arbitrate(unsigned port, Cycle now);
+  void grant(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now);
+  void return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at, Cycle now);
+  void take_credit(unsigned port, unsigned vc, Bytes bytes, Cycle at, Cycle now);
+  void forward(unsigned port, Output& out, std::uint32_t index, Cycle now, const ExactTime& tail);
+  void wait_for_credit(unsigned port, Output& out);
+  void wake(unsigned port, Output& out, Cycle at);
 
   // In order of use: the first cache lines serve every packet.
-  TileId tile_;
-  unsigned vcs_;
   std::uint32_t pending_outputs_ = 0;  ///< outputs to arbitrate in this cycle
-  bool single_local_;
+  TileId tile_;
   NetworkContext& network_;
-  std::vector<InputVc> inputs_;         ///< port-major, VC-minor
-  std::vector<Output> outputs_;
-  std::vector<CreditCounter> credits_;  ///< of the mesh outputs, port-major
-  std::array<RouterEngine*, kMeshPorts> next_router_{};
+  std::uint8_t vcs_;
+  bool single_local_;
+  CreditedPorts<Output> outputs_;
+  InputVc* inputs_;  ///< port-major, VC-minor
+  PortStatistics* statistics_;
   std::array<RouterEngine*, kMeshPorts> upstream_router_{};
   EjectionSink* nic_ = nullptr;
   CreditSink* nic_credits_ = nullptr;
-  std::array<PortStatistics, kMeshPorts> statistics_;
   std::array<PacketSink*, kMeshPorts> next_other_{};
   std::array<CreditSink*, kMeshPorts> upstream_other_{};
 };

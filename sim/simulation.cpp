@@ -48,7 +48,7 @@ struct Simulation::Parts {
         trace(trace_in, hardware),
         recorder(trace_in, options.record_steps),
         calendar("calendar", hardware.clock),
-        network(calendar, checked(routing, mesh, trace_in), hardware),
+        network(calendar, mesh, checked(routing, mesh, trace_in), hardware),
         wafer("wafer0", WaferParts{mesh, network, trace, recorder, operations_done, options.core_factory}) {
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "sim/fleet.h"
 
 namespace wafersim::sim {
 
@@ -20,9 +21,9 @@ TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, const Com
       program_(trace.trace().programs.at(binding.program)),
       recorder_(recorder),
       operations_done_(operations_done),
-      result_there_(program_.steps.size(), false),
-      account_(binding.stage, trace.trace().pipeline_stages > 1) {
-  calendar.add(*this, Rank::core);
+      account_(binding.stage, trace.trace().pipeline_stages > 1),
+      result_there_(program_.steps.size(), false) {
+  add_to_fleet(calendar, *this, Rank::core);
   calendar.evaluate_at_start(*this);
 }
 
@@ -73,16 +74,25 @@ void TraceCore::finish_part(std::size_t engine) {
   calendar_.request_evaluation(*this);
 }
 
+void TraceCore::prefetch_call() const {
+  const char* const start = reinterpret_cast<const char*>(static_cast<const Client*>(this));
+  for (std::size_t offset = 0; offset < kHotBytes / 2; offset += 64) __builtin_prefetch(start + offset);
+}
+
 void TraceCore::prefetch_evaluation() const {
-  __builtin_prefetch(&account_);
-  __builtin_prefetch(order_.data());
   __builtin_prefetch(nic_);
+  for (const OpRef ref : completed_) __builtin_prefetch(&slots_[ref.slot].code->ops[ref.op]);
+}
+
+void TraceCore::prefetch_evaluation_more() const {
+  nic_->prefetch_call();
   for (const OpRef ref : completed_) {
     const OpenStep& open = slots_[ref.slot];
-    __builtin_prefetch(&open);
-    const std::uint32_t* const waiting = &open.waiting[ref.op];
-    __builtin_prefetch(waiting);
-    __builtin_prefetch(waiting + 16);
+    const CompiledOp& op = open.code->ops[ref.op];
+    __builtin_prefetch(&open.waiting[op.next]);
+    __builtin_prefetch(&open.code->ops[op.next]);
+    __builtin_prefetch(&open.code->source->ops[op.next]);
+    __builtin_prefetch(&open.code->successors[op.first_successor]);
   }
 }
 
@@ -100,7 +110,7 @@ void TraceCore::evaluate() {
     return std::tie(slots_[a.slot].step, a.op) < std::tie(slots_[b.slot].step, b.op);
   });
   completing_.swap(completed_);  // what completes meanwhile belongs to the next evaluation
-  complete_all(completing_);
+  complete_all({completing_.data(), completing_.size()});
   completing_.clear();
   do {
     open_steps();
@@ -162,14 +172,11 @@ void TraceCore::close_step(std::uint32_t slot) {
 
 void TraceCore::became_ready(OpRef ref) {
   const OpenStep& open = slots_[ref.slot];
+  const OpKind kind = open.code->ops[ref.op].kind;
+  if (kind == OpKind::matrix || kind == OpKind::vector) return;  // issued in program order
+  if (kind == OpKind::reduce) return reductions_.push({open.step, ref});
   const Op& op = open.code->source->ops[ref.op];
-  switch (op.kind) {
-    case OpKind::matrix:
-    case OpKind::vector:
-      break;  // issued in program order
-    case OpKind::reduce:
-      reductions_.push({open.step, ref});
-      break;
+  switch (kind) {
     case OpKind::send:
       nic_->post_send({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes, op.axis,
                       op.operand.tensor, ref.token(), account_.last_wait(), binding_.stage});
@@ -188,6 +195,8 @@ void TraceCore::became_ready(OpRef ref) {
       sram_->free(op.memory_class, op.bytes);
       instant_.push_back(ref);
       break;
+    default:
+      break;
   }
 }
 
@@ -196,12 +205,13 @@ void TraceCore::complete(OpRef ref) {
   const CompiledTemplate& code = *open.code;
   ++operations_;
   ++operations_done_;
-  if (!code.source->ops[ref.op].detached && --open.results_left == 0) {
+  const CompiledOp& op = code.ops[ref.op];
+  if (!op.detached && --open.results_left == 0) {
     result_there_[open.step] = true;
     results_changed_ = true;
   }
-  for (std::uint32_t i = code.first_successor[ref.op]; i < code.first_successor[ref.op + 1]; ++i) {
-    const std::uint32_t next = code.successors[i];
+  for (std::uint32_t i = 0; i < op.successor_count; ++i) {
+    const std::uint32_t next = code.successors[op.first_successor + i];
     if (--open.waiting[next] == 0) became_ready({ref.slot, next});
   }
   if (--open.operations_left == 0) close_step(ref.slot);
@@ -251,21 +261,25 @@ bool TraceCore::issue_vector() {
 
 void TraceCore::start(Engine engine, OpRef ref) {
   const CompiledTemplate& code = *slots_[ref.slot].code;
-  const workloads::Work& work = trace_.trace().works[code.source->ops[ref.op].work];
-  const Cycle compute = code.compute_cycles[ref.op];
-  const Cycle sram_cycles = code.sram_cycles[ref.op];
-  if (engine == Engine::matrix) matrix_flops_ += work.gemm.flops();
-  if (compute == 0 && sram_cycles == 0 && work.dram_bytes == 0) {
+  const Cycle compute = code.ops[ref.op].compute_cycles;
+  const Cycle sram_cycles = code.ops[ref.op].sram_cycles;
+  Bytes dram_bytes = 0;
+  if (engine == Engine::matrix || code.uses_dram) {
+    const workloads::Work& work = trace_.trace().works[code.source->ops[ref.op].work];
+    if (engine == Engine::matrix) matrix_flops_ += work.gemm.flops();
+    dram_bytes = work.dram_bytes;
+  }
+  if (compute == 0 && sram_cycles == 0 && dram_bytes == 0) {
     complete_all({&ref, 1});
     return;
   }
   const Cycle now = calendar_.now();
   const auto e = static_cast<std::size_t>(engine);
   Running& running = running_[e];
-  running = {true, true, work.dram_bytes != 0, ref, now, sram_cycles, sram_cycles == 0 ? 0 : sram_->nic_busy_before_now()};
+  running = {true, true, dram_bytes != 0, ref, now, sram_cycles, sram_cycles == 0 ? 0 : sram_->nic_busy_before_now()};
   account_.engine_started(engine, now, now + compute);
   calendar_.post(*this, now + std::max(compute, sram_cycles), 0, static_cast<std::uint32_t>(e));
-  if (work.dram_bytes != 0) dram->access(binding_.tile, static_cast<std::uint32_t>(e), work.dram_bytes);
+  if (dram_bytes != 0) dram->access(binding_.tile, static_cast<std::uint32_t>(e), dram_bytes);
 }
 
 std::string TraceCore::describe() const {

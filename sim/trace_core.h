@@ -1,8 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <queue>
 #include <span>
 #include <vector>
+
+#include <boost/container/small_vector.hpp>
 
 #include "sim/calendar.h"
 #include "sim/compiled_trace.h"
@@ -15,6 +18,8 @@ namespace wafersim::sim {
 /// Runs the program of a tile by the rules at the top of workloads/trace.h.
 class TraceCore final : public Core, public Client {
  public:
+  static constexpr std::size_t kHotBytes = 768;
+
   TraceCore(sc_core::sc_module_name name, Calendar& calendar, const CompiledTrace& trace,
             const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done);
 
@@ -23,7 +28,9 @@ class TraceCore final : public Core, public Client {
   void dram_done(std::uint32_t engine) override;
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
+  void prefetch_call() const override;
   void prefetch_evaluation() const override;
+  void prefetch_evaluation_more() const override;
 
   bool finished() const override { return next_step_ == program_.steps.size() && order_.empty(); }
   std::string describe() const override;
@@ -92,25 +99,29 @@ class TraceCore final : public Core, public Client {
   StepRecorder& recorder_;
   std::uint64_t& operations_done_;  ///< of all cores, for progress
 
+  // Short lists lie in the core itself: one cache line less to wait for.
+  template <class T, std::size_t kUsual>
+  using ShortList = boost::container::small_vector<T, kUsual>;
+
   NicIf* nic_ = nullptr;    ///< what the ports are bound to
   SramIf* sram_ = nullptr;
   bool results_changed_ = true;  ///< since steps were last opened
   std::uint32_t next_step_ = 0;
-  std::vector<bool> result_there_;       ///< by step of the program
-  std::vector<OpenStep> slots_;
-  std::vector<std::uint32_t> free_slots_;
-  std::vector<std::uint32_t> order_;     ///< slots of the open steps, oldest first
   std::uint32_t foreground_open_ = 0;
+  ShortList<OpRef, 2> completed_;         ///< in the updates of this cycle
+  ShortList<std::uint32_t, 4> order_;     ///< slots of the open steps, oldest first
+  ShortList<OpenStep, 2> slots_;
   std::array<Running, kEngines> running_;
-  std::priority_queue<ReadyReduction, std::vector<ReadyReduction>, std::greater<>> reductions_;
-  std::vector<OpRef> completed_;         ///< in the updates of this cycle
-  std::vector<OpRef> completing_;
-  std::vector<OpRef> instant_;           ///< complete as soon as they were ready
-  OpRef head_;                           ///< result of next_in_order
+  std::priority_queue<ReadyReduction, ShortList<ReadyReduction, 2>, std::greater<>> reductions_;
   CycleAccount account_;
   std::array<Cycle, kEngines> busy_{};
   std::uint64_t operations_ = 0;
   std::uint64_t matrix_flops_ = 0;
+  ShortList<OpRef, 2> completing_;
+  ShortList<OpRef, 2> instant_;           ///< complete as soon as they were ready
+  OpRef head_;                           ///< result of next_in_order
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<bool> result_there_;       ///< by step of the program
 };
 
 }  // namespace wafersim::sim

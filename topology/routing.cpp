@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "topology/balanced_routing.h"
 #include "topology/routing_policies.h"
 
 namespace wafersim::topology {
@@ -13,10 +14,15 @@ namespace {
 
 struct Policy {
   const char* name;
-  std::unique_ptr<Routing> (*make)(const Mesh& mesh);
+  std::unique_ptr<Routing> (*make)(const Mesh& mesh, const Demands& demands);
 };
-constexpr std::array kPolicies = {Policy{"xy", make_xy_routing}, Policy{"yx", make_yx_routing},
-                                  Policy{"table", make_table_routing}};
+using Traffic = const Demands&;
+constexpr std::array kPolicies = {
+    Policy{"xy", [](const Mesh& mesh, Traffic) { return make_xy_routing(mesh); }},
+    Policy{"yx", [](const Mesh& mesh, Traffic) { return make_yx_routing(mesh); }},
+    Policy{"table", [](const Mesh& mesh, Traffic) { return make_table_routing(mesh); }},
+    Policy{"balanced",
+           [](const Mesh& mesh, Traffic demands) { return balance_routes(mesh, demands).routing; }}};
 
 /// Why the route stops at `at`, for the message of a blocked route.
 std::string obstacle(const Routing& routing, const Mesh& mesh, TileId at, TileId destination) {
@@ -65,9 +71,9 @@ const std::vector<std::string>& routing_names() {
   return names;
 }
 
-std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh) {
+std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh, const Demands& demands) {
   for (const Policy& policy : kPolicies) {
-    if (name == policy.name) return policy.make(mesh);
+    if (name == policy.name) return policy.make(mesh, demands);
   }
   throw PlanError(fmt::format("unknown routing '{}'; there are {}", name, join(routing_names())));
 }

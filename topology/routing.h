@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "topology/demand.h"
 #include "topology/mesh.h"
 
 namespace wafersim::topology {
@@ -26,6 +27,9 @@ constexpr std::uint8_t turn_bit(Direction out) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(out));
 }
 
+/// The dimension along which a packet goes first.
+enum class Dimension : std::uint8_t { x, y };
+
 /// A deterministic routing function. Stateless after construction, safe to call from many threads.
 class Routing {
  public:
@@ -37,6 +41,9 @@ class Routing {
   /// Where next() is `unreachable`: the dead output that the policy insists on, or nothing when no live way
   /// exists at all. For messages only.
   virtual std::optional<Direction> blocked_output(TileId at, TileId destination) const;
+  /// Set when every route goes straight to the destination's coordinate in this dimension and then straight
+  /// in the other, with nothing in its way: what traffic loads the links with then has a short cut.
+  virtual std::optional<Dimension> straight_first() const { return std::nullopt; }
   /// The turns that the routes on `mesh` may take. Unless a policy knows better these are exactly the turns
   /// of the routes between all pairs of live tiles, found by asking next() for each (time quadratic in the
   /// tiles).
@@ -47,9 +54,10 @@ class Routing {
 const std::vector<std::string>& routing_names();
 
 /// Makes the routing function `name` on `mesh` (which must outlive it): `xy` and `yx` (dimension order; x
-/// first or y first), `table` (shortest live paths under the up*/down* rule, for meshes with faults). Throws
-/// PlanError for an unknown name, and for `table` on a mesh of more than 65,536 tiles.
-std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh);
+/// first or y first), `table` (shortest live paths under the up*/down* rule, for meshes with faults),
+/// `balanced` (made for `demands`, which the others ignore; see topology/balanced_routing.h). Throws
+/// PlanError for an unknown name, and for `table` and `balanced` when their tables would be too large.
+std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh, const Demands& demands = {});
 
 /// The links of the route in order; empty when source = destination.
 /// Throws PlanError naming the source, the destination and the dead tile or link when the way is blocked.

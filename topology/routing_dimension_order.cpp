@@ -3,15 +3,13 @@
 namespace wafersim::topology {
 namespace {
 
-enum class Axis : std::uint8_t { x, y };
-
-constexpr Axis axis_of(Direction direction) {
-  return direction == Direction::east || direction == Direction::west ? Axis::x : Axis::y;
+constexpr Dimension axis_of(Direction direction) {
+  return direction == Direction::east || direction == Direction::west ? Dimension::x : Dimension::y;
 }
 
-constexpr std::optional<Direction> step(Axis axis, Coord from, Coord to) {
-  if (axis == Axis::x && from.x != to.x) return to.x > from.x ? Direction::east : Direction::west;
-  if (axis == Axis::y && from.y != to.y) return to.y > from.y ? Direction::south : Direction::north;
+constexpr std::optional<Direction> step(Dimension axis, Coord from, Coord to) {
+  if (axis == Dimension::x && from.x != to.x) return to.x > from.x ? Direction::east : Direction::west;
+  if (axis == Dimension::y && from.y != to.y) return to.y > from.y ? Direction::south : Direction::north;
   return std::nullopt;
 }
 
@@ -19,13 +17,20 @@ constexpr std::optional<Direction> step(Axis axis, Coord from, Coord to) {
 /// so no cycle of links can wait for itself (Dally & Seitz 1987). Knows no way around a dead link.
 class DimensionOrderRouting final : public Routing {
  public:
-  DimensionOrderRouting(const Mesh& mesh, std::string name, Axis first)
-      : mesh_(mesh), name_(std::move(name)), first_(first), second_(first == Axis::x ? Axis::y : Axis::x) {
+  DimensionOrderRouting(const Mesh& mesh, std::string name, Dimension first)
+      : mesh_(mesh),
+        name_(std::move(name)),
+        first_(first),
+        second_(first == Dimension::x ? Dimension::y : Dimension::x) {
     coords_.reserve(mesh.tile_count());
     for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.coord(tile));
   }
 
   const std::string& name() const override { return name_; }
+
+  std::optional<Dimension> straight_first() const override {
+    return mesh_.has_faults() ? std::nullopt : std::optional(first_);
+  }
 
   Hop next(TileId at, TileId destination) const override {
     const std::optional<Direction> output = wanted(at, destination);
@@ -63,19 +68,19 @@ class DimensionOrderRouting final : public Routing {
 
   const Mesh& mesh_;
   std::string name_;
-  Axis first_;
-  Axis second_;
+  Dimension first_;
+  Dimension second_;
   std::vector<Coord> coords_;  ///< by tile: next() is on the simulator's hot path and a division is slow
 };
 
 }  // namespace
 
 std::unique_ptr<Routing> make_xy_routing(const Mesh& mesh) {
-  return std::make_unique<DimensionOrderRouting>(mesh, "xy", Axis::x);
+  return std::make_unique<DimensionOrderRouting>(mesh, "xy", Dimension::x);
 }
 
 std::unique_ptr<Routing> make_yx_routing(const Mesh& mesh) {
-  return std::make_unique<DimensionOrderRouting>(mesh, "yx", Axis::y);
+  return std::make_unique<DimensionOrderRouting>(mesh, "yx", Dimension::y);
 }
 
 }  // namespace wafersim::topology

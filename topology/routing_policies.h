@@ -3,6 +3,8 @@
 #include <memory>
 
 #include "topology/routing.h"
+#include "topology/turn_models.h"
+#include "topology/up_down_order.h"
 
 namespace wafersim::topology {
 
@@ -15,5 +17,10 @@ std::unique_ptr<Routing> make_yx_routing(const Mesh& mesh);
 /// Shortest live paths under the up*/down* rule, one byte for each pair of tiles.
 /// Throws PlanError above 65,536 tiles.
 std::unique_ptr<Routing> make_table_routing(const Mesh& mesh);
+/// The same with other roots.
+std::unique_ptr<Routing> make_table_routing(const Mesh& mesh, const UpDownOrder& order);
+/// Minimal routes under a turn model (quadrant_order_hop()), without faults; named like `balanced`, which
+/// starts from it. `mesh` must be without faults.
+std::unique_ptr<Routing> make_quadrant_order_routing(const Mesh& mesh, const TurnModel& model);
 
 }  // namespace wafersim::topology

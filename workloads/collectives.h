@@ -34,6 +34,7 @@ struct CollectiveVector {
   std::uint32_t tensor = 0;
   Views views{};
   Kernel combine = Kernel::add;  ///< what a reduction does: Kernel::add or Kernel::maximum
+  std::vector<std::uint64_t> shards{};  ///< rows of each rank's shard, when they are not cut evenly
 };
 
 /// The operations after which a member has its result; all of them must be waited for. Messages that the

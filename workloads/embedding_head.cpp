@@ -1,17 +1,55 @@
+#include <functional>
+#include <utility>
+
 #include "workloads/end_steps.h"
+#include "workloads/stream.h"
 
 namespace wafersim::workloads {
 
 namespace {
 
-/// Tokens of a microbatch whose embedding a rank holds: an even spread over the vocabulary, rounded up.
+/// Tokens of all tensor-stream ranks of a rank's line.
+std::uint64_t line_tokens(const Shard& s) {
+  std::uint64_t total = 0;
+  for (const TokenSet& each : s.line) total += each.count();
+  return total;
+}
+
+/// Those whose embedding a rank holds: an even spread over the vocabulary, rounded up.
 std::uint64_t tokens_looked_up(const Shard& s) {
-  return ceil_div<std::uint64_t>(s.tokens, static_cast<std::uint64_t>(s.tp));
+  return ceil_div<std::uint64_t>(line_tokens(s), static_cast<std::uint64_t>(s.tp * s.tatp));
+}
+
+Bytes line_bytes(const Shard& s) { return line_tokens(s) * s.hidden * s.element; }
+
+/// The residual stream's width of all tokens of the line, rank by rank.
+Views line_views(StepEmitter& step, const std::string& tensor) {
+  Views views;
+  for (const TokenSet& each : step.shard().line) views = views + step.view(tensor, each, {0, step.shard().hidden});
+  return views;
+}
+
+CollectiveVector line_vector(const StepEmitter& step, const Views& views) {
+  const Shard& s = step.shard();
+  CollectiveVector vector{line_bytes(s), line_tokens(s) * s.hidden, 0, views};
+  for (const TokenSet& each : s.line) vector.shards.push_back(each.count());
+  return vector;
+}
+
+/// Of views of all tokens of the line, those that the rank does not work on.
+Views outside_work(const StepEmitter& step, const Views& views) {
+  const Shard& s = step.shard();
+  const std::uint64_t before = s.work.ordinal - s.line.front().ordinal;
+  const std::uint64_t behind = before + s.tokens;
+  return slice_rows(views, 0, before) + slice_rows(views, behind, total_rows(views) - behind);
 }
 
 bool learned_positions(const StepEmitter& step) { return step.model().positions == models::Positions::learned; }
 
 Bytes logits_bytes(const Shard& s) { return s.token_bytes(s.vocab.count); }
+
+/// Parts of the table's gradient travel in fp32.
+constexpr Bytes kPartialBytes = 4;
 
 /// Parameters of the embedding step's own layer, seen from anywhere.
 constexpr int kEmbeddingLayer = -1;
@@ -40,12 +78,27 @@ class HeadTensors {
     const std::vector<Region> regions = {step_.layout().final_norm()};
     return StepEmitter::of_layer(gradient ? step_.gradients(regions) : step_.weights(regions), layers_);
   }
-  Views table(bool gradient) const {
-    const InnerRank& rank = step_.shard().rank;
-    const std::vector<Region> regions = {step_.layout().table(!tied_, rank.tp, rank.tatp)};
+  /// The part of the table that a tensor-stream rank holds, and its columns of the logits.
+  Views table(bool gradient, int tatp) const {
+    const std::vector<Region> regions = {step_.layout().table(!tied_, step_.shard().rank.tp, tatp)};
     return StepEmitter::of_layer(gradient ? step_.gradients(regions) : step_.weights(regions),
                                  tied_ ? kEmbeddingLayer : layers_);
   }
+  Views logits_of(const char* name, int tatp) const {
+    return step_.work(name, step_.layout().vocabulary(step_.shard().rank.tp, tatp));
+  }
+  std::uint64_t parameters(int tatp) const {
+    return step_.layout().vocabulary(step_.shard().rank.tp, tatp).count * step_.shard().hidden;
+  }
+  /// As a tensor stream carries the table, or the parts of its gradient in fp32.
+  StreamBlocks blocks(bool gradient) const {
+    const Bytes bytes = gradient ? kPartialBytes : step_.shard().element;
+    return {.chunks = 1,
+            .views = [this, gradient](int owner, int) { return table(gradient, owner); },
+            .bytes = [this, bytes](int owner, int) { return parameters(owner) * bytes; },
+            .elements = [this](int owner, int) { return parameters(owner); }};
+  }
+
   /// The embedding's and the head's contributions to a tied table come one after the other.
   Terms table_terms() const {
     const Shard& s = step_.shard();
@@ -62,7 +115,7 @@ class HeadTensors {
 Terms embedding_terms(const StepEmitter& step) {
   const Shard& s = step.shard();
   const bool tied = step.model().tied_embeddings && step.model().head;
-  return {s.work.ordinal, s.tokens, (tied ? 2 : 1) * s.all_tokens};
+  return {s.line.front().ordinal, line_tokens(s), (tied ? 2 : 1) * s.all_tokens};
 }
 
 /// The input of the logits GEMM, gathered where the rank holds a part of its tokens only.
@@ -74,6 +127,42 @@ Deps gather_head_input(StepEmitter& step, const Deps& after) {
   return step.gather(source, "head.input.gathered", after);
 }
 
+/// Uses every block of the table: this rank's own, and with tensor streams those of the line.
+Deps for_each_block(StepEmitter& step, const HeadTensors& t, const Deps& after,
+                    const std::function<Deps(int owner, const Deps& ready)>& use) {
+  if (step.shard().tatp == 1) return use(0, after);
+  return stream_outward(step, step.tatp_line(), t.blocks(false), after,
+                        [&](int owner, int, const Deps& there) -> BlockUse {
+                          const Deps done = use(owner, join(there, after));
+                          return {done, done};
+                        })
+      .done;
+}
+
+/// The gradient of the rank's part of the table; with tensor streams every rank makes a part of every block's.
+Deps table_gradient(StepEmitter& step, const HeadTensors& t, const Deps& after) {
+  const Shard& s = step.shard();
+  const auto make = [&](int owner, const Deps& ready) {
+    const std::uint64_t columns = step.layout().vocabulary(s.rank.tp, owner).count;
+    Traffic traffic = kept(s.stream_bytes(), !s.gathers()) + Traffic{.saved = s.token_bytes(columns)};
+    traffic = traffic + (owner == s.rank.tatp ? Traffic{.gradients = 2 * t.parameters(owner) * s.element}
+                                              : Traffic{.scratch = t.parameters(owner) * kPartialBytes});
+    return step.gemm({1, s.hidden, columns, s.tokens}, traffic, ready,
+                     {.kernel = Kernel::logits_weight,
+                      .reads = t.source() + t.logits_of("head.logits.gradient", owner),
+                      .writes = with_terms(t.table(true, owner), t.table_terms())});
+  };
+  if (s.tatp == 1) return make(0, after);
+  Deps all;
+  const Deps own = stream_inward(step, step.tatp_line(), t.blocks(true), after,
+                                 [&](int owner, int, const Deps& there) -> BlockUse {
+                                   const Deps done = make(owner, join(there, after));
+                                   all = join(std::move(all), done);
+                                   return {done, done};
+                                 });
+  return join(std::move(all), own);
+}
+
 }  // namespace
 
 void emit_embedding_forward(StepEmitter& step) {
@@ -81,39 +170,61 @@ void emit_embedding_forward(StepEmitter& step) {
   const Bytes rows = tokens_looked_up(s) * s.hidden * s.element;
   // Positions are added by one rank to each token, so that the sum over ranks has them once.
   const std::uint64_t position_adds = learned_positions(step) ? tokens_looked_up(s) * s.hidden : 0;
-  const Traffic traffic = {.scratch = s.stream_bytes(), .parameters = rows + position_adds * s.element};
+  const Traffic traffic = {.scratch = line_bytes(s), .parameters = rows + position_adds * s.element};
   const ParameterLayout& layout = step.layout();
   const Range vocabulary = layout.vocabulary(s.rank.tp, s.rank.tatp);
-  const Terms terms = {vocabulary.first, vocabulary.count,
-                       s.vocab.count * static_cast<std::uint64_t>(s.tp)};
-  const Views stream = StepEmitter::shifted(step.work(tensors::kStream), 1);
+  const Terms terms = {vocabulary.first, vocabulary.count, layout.padded_vocabulary()};
+  const Views whole = StepEmitter::shifted(line_views(step, tensors::kStream), 1);
   const Deps looked_up = step.vector(
       position_adds, traffic, {},
       {.kernel = learned_positions(step) ? Kernel::embed_positions : Kernel::embed,
        .reads = step.weights({layout.positions(), layout.table(false, s.rank.tp, s.rank.tatp)}),
-       .writes = with_terms(stream, terms)},
-      s.stream_bytes());
-  const Deps sum = step.reduce_tokens(stream, looked_up);
-  if (s.gathers()) step.release(s.stream_bytes() - s.local_stream_bytes(), sum, step.others(stream));
+       .writes = with_terms(whole, terms)},
+      line_bytes(s));
+  const Deps own = step.collective(CollectiveKind::reduce_scatter, step.context().tatp, line_vector(step, whole),
+                                   looked_up);
+  step.release(line_bytes(s) - s.stream_bytes(), own, outside_work(step, whole));
+  const Views stream = StepEmitter::shifted(step.work(tensors::kStream), 1);
+  const Deps sum = step.reduce_tokens(stream, own);
+  step.release(s.stream_bytes() - s.local_stream_bytes(), sum, step.others(stream));
 }
 
 void emit_embedding_backward(StepEmitter& step) {
   const Shard& s = step.shard();
-  const Views own = step.stream_gradient(1);
-  const Deps gathered =
-      s.gathers() ? step.gather(own, "embedding.output.gradient.gathered", {}) : Deps{};
-  const Views gradient = s.gathers() ? step.work("embedding.output.gradient.gathered") : own;
-  // Every rank has all tokens' gradients for the positions, which it holds all of.
-  const std::uint64_t adds = (tokens_looked_up(s) + (learned_positions(step) ? s.tokens : 0)) * s.hidden;
   const ParameterLayout& layout = step.layout();
-  const Views written =
-      with_terms(step.gradients({layout.positions()}), {s.work.ordinal, s.tokens, s.all_tokens}) +
-      with_terms(step.gradients({layout.table(false, s.rank.tp, s.rank.tatp)}), embedding_terms(step));
+  const Views own = step.stream_gradient(1);
+  const std::string work = "embedding.output.gradient.gathered", line = "embedding.output.gradient.line";
+  Deps ready;
+  Views gradient = own;
+  if (s.gathers()) {
+    ready = step.gather(own, work, ready);
+    gradient = step.work(work);
+  }
+  if (s.tatp > 1) {
+    const Views whole = line_views(step, line);
+    ready = step.hold(line_bytes(s), ready, {.kernel = Kernel::copy, .reads = gradient, .writes = step.work(line)});
+    ready = step.collective(CollectiveKind::all_gather, step.context().tatp, line_vector(step, whole), ready);
+    gradient = whole;
+  }
+  const std::uint64_t adds = tokens_looked_up(s) * s.hidden;
   const Deps scattered =
-      step.vector(adds, {.scratch = adds * s.element, .gradients = 2 * adds * s.element}, gathered,
-                  {.kernel = Kernel::embed_backward, .reads = gradient, .writes = written});
-  if (s.gathers()) step.release(s.stream_bytes(), scattered, gradient);
-  step.release(s.local_stream_bytes(), scattered, own);
+      step.vector(adds, {.scratch = adds * s.element, .gradients = 2 * adds * s.element}, ready,
+                  {.kernel = Kernel::embed_backward,
+                   .reads = gradient,
+                   .writes = with_terms(step.gradients({layout.table(false, s.rank.tp, s.rank.tatp)}),
+                                        embedding_terms(step))});
+  Deps positions;
+  if (learned_positions(step)) {
+    const std::uint64_t values = s.local_tokens * s.hidden;
+    positions = step.vector(values, {.scratch = values * s.element, .gradients = 2 * values * s.element}, {},
+                            {.kernel = Kernel::position_gradient,
+                             .reads = own,
+                             .writes = with_terms(step.gradients({layout.positions()}),
+                                                  {s.local.ordinal, s.local_tokens, s.all_tokens})});
+  }
+  if (s.tatp > 1) step.release(line_bytes(s), scattered, line_views(step, line));
+  if (s.gathers()) step.release(s.stream_bytes(), scattered, step.work(work));
+  step.release(s.local_stream_bytes(), join(scattered, positions), own);
 }
 
 void emit_head_forward(StepEmitter& step) {
@@ -127,16 +238,20 @@ void emit_head_forward(StepEmitter& step) {
         {.kernel = Kernel::norm, .reads = t.input() + t.norm(false), .writes = step.local("head.input")}, stream);
   }
   const Deps gathered = gather_head_input(step, input);
-  const Deps logits =
-      step.gemm({1, s.tokens, s.vocab.count, s.hidden},
-                {.scratch = s.stream_bytes() + logits_bytes(s), .parameters = s.vocab.count * s.hidden * s.element},
-                gathered,
-                {.kernel = Kernel::logits, .reads = t.source() + t.table(false), .writes = t.logits("head.logits")},
-                logits_bytes(s));
+  const Deps buffer = step.hold(logits_bytes(s), gathered);
+  const Deps logits = for_each_block(step, t, buffer, [&](int owner, const Deps& ready) {
+    const std::uint64_t columns = step.layout().vocabulary(s.rank.tp, owner).count;
+    return step.gemm({1, s.tokens, columns, s.hidden},
+                     {.scratch = s.stream_bytes() + s.token_bytes(columns), .parameters = columns * s.hidden * s.element},
+                     ready,
+                     {.kernel = Kernel::logits,
+                      .reads = t.source() + t.table(false, owner),
+                      .writes = t.logits_of("head.logits", owner)});
+  });
   if (s.gathers()) step.release(s.stream_bytes(), logits, t.source());
   // Softmax with its row operations around the two all-reduces: maximum; exponential and sum; division.
   const std::uint64_t scores = s.tokens * s.vocab.count;
-  const Terms terms = {s.vocab.first, s.vocab.count, s.vocab.count * static_cast<std::uint64_t>(s.tp)};
+  const Terms terms = {s.vocab.first, s.vocab.count, step.layout().padded_vocabulary()};
   const Views maxima = t.scalars("head.maximum"), sums = t.scalars("head.sum");
   const Deps maximum =
       step.vector(scores, {.scratch = logits_bytes(s)}, logits,
@@ -158,7 +273,6 @@ void emit_head_backward(StepEmitter& step) {
   const Shard& s = step.shard();
   const HeadTensors t(step);
   const Bytes stream = s.local_stream_bytes();
-  const Bytes weight = s.vocab.count * s.hidden * s.element;
   const Views d_logits_views = t.logits("head.logits.gradient");
   const Deps d_logits = step.vector(s.tokens * s.vocab.count, {.saved = 2 * logits_bytes(s)}, {},
                                     {.kernel = Kernel::loss_gradient,
@@ -166,25 +280,27 @@ void emit_head_backward(StepEmitter& step) {
                                      .writes = d_logits_views,
                                      .discards = t.logits("head.probabilities")});
   const Deps input = s.gathers() ? gather_head_input(step, {}) : Deps{};
-  const Terms terms = {s.vocab.first, s.vocab.count, s.vocab.count * static_cast<std::uint64_t>(s.tp)};
   // Without a final norm the sum itself is the gradient of the residual stream.
   const Views sum_views = step.model().final_norm
                               ? step.work("head.input.gradient")
                               : StepEmitter::of_layer(step.work(tensors::kStreamGradient), step.model().layers);
-  const Deps partial = step.gemm(
-      {1, s.tokens, s.hidden, s.vocab.count},
-      {.scratch = s.stream_bytes(), .saved = logits_bytes(s), .parameters = weight}, d_logits,
-      {.kernel = Kernel::logits_input, .reads = d_logits_views + t.table(false), .writes = with_terms(sum_views, terms)},
-      s.stream_bytes());
+  const Deps buffer = step.hold(s.stream_bytes(), d_logits);
+  bool first = true;
+  const Deps partial = for_each_block(step, t, buffer, [&](int owner, const Deps& ready) {
+    const Range columns = step.layout().vocabulary(s.rank.tp, owner);
+    const bool adds = !std::exchange(first, false);
+    return step.gemm({1, s.tokens, s.hidden, columns.count},
+                     {.scratch = (adds ? 2 : 1) * s.stream_bytes(),
+                      .saved = s.token_bytes(columns.count),
+                      .parameters = columns.count * s.hidden * s.element},
+                     ready,
+                     {.kernel = Kernel::logits_input,
+                      .adds = adds,
+                      .reads = t.logits_of("head.logits.gradient", owner) + t.table(false, owner),
+                      .writes = with_terms(sum_views, {columns.first, columns.count, step.layout().padded_vocabulary()})});
+  });
   const Deps sum = step.reduce_tokens(sum_views, partial);
-  const Deps d_weight = step.gemm({1, s.hidden, s.vocab.count, s.tokens},
-                                  {.scratch = s.gathers() ? s.stream_bytes() : 0,
-                                   .saved = logits_bytes(s) + (s.gathers() ? 0 : s.stream_bytes()),
-                                   .gradients = 2 * weight},
-                                  join(d_logits, input),
-                                  {.kernel = Kernel::logits_weight,
-                                   .reads = t.source() + d_logits_views,
-                                   .writes = with_terms(t.table(true), t.table_terms())});
+  const Deps d_weight = table_gradient(step, t, join(d_logits, input));
   if (s.gathers()) step.release(s.stream_bytes(), d_weight, t.source());
   step.release(logits_bytes(s), join(partial, d_weight), d_logits_views);
   if (!step.model().final_norm) {

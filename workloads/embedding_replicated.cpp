@@ -23,16 +23,22 @@ void emit_replicated_embedding_forward(StepEmitter& step) {
 
 void emit_replicated_embedding_backward(StepEmitter& step) {
   const Shard& s = step.shard();
-  const std::uint64_t adds = s.local_tokens * s.hidden * (learned_positions(step) ? 2 : 1);
+  const std::uint64_t adds = s.local_tokens * s.hidden;
+  const Traffic traffic = {.scratch = adds * s.element, .gradients = 2 * adds * s.element};
   const ParameterLayout& layout = step.layout();
+  const Terms terms = {s.local.ordinal, s.local_tokens, s.all_tokens};
   const Views own = step.stream_gradient(1);
-  const Deps scattered =
-      step.vector(adds, {.scratch = adds * s.element, .gradients = 2 * adds * s.element}, {},
-                  {.kernel = Kernel::embed_backward,
-                   .reads = own,
-                   .writes = with_terms(step.gradients({layout.positions(), layout.whole_table()}),
-                                        {s.local.ordinal, s.local_tokens, s.all_tokens})});
-  step.release(s.local_stream_bytes(), scattered, own);
+  Deps done = step.vector(adds, traffic, {},
+                          {.kernel = Kernel::embed_backward,
+                           .reads = own,
+                           .writes = with_terms(step.gradients({layout.whole_table()}), terms)});
+  if (learned_positions(step)) {
+    done = join(std::move(done), step.vector(adds, traffic, {},
+                                             {.kernel = Kernel::position_gradient,
+                                              .reads = own,
+                                              .writes = with_terms(step.gradients({layout.positions()}), terms)}));
+  }
+  step.release(s.local_stream_bytes(), done, own);
 }
 
 }  // namespace wafersim::workloads

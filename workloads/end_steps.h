@@ -26,7 +26,7 @@ void emit_head_backward(StepEmitter& step);
 struct BucketPart {
   std::int32_t layer = 0;  ///< -1 the embedding, the number of layers the head
   Region region;
-  bool token_sums = false;  ///< its gradient is made from the tokens of the residual stream alone (norms)
+  bool token_sums = false;  ///< its gradient is made from the tokens of the rank's residual stream alone
   int kv_head = -1;         ///< k and v blocks that several tensor-parallel ranks hold: of which head
 };
 
@@ -37,12 +37,13 @@ struct Bucket {
   std::uint64_t parameters() const;
 };
 
-/// Sums that tensor-parallel ranks need before the replicas' gradients are summed: of norms, when each has a
-/// part of the tokens; of k and v blocks that several ranks hold. Nothing for other plans.
+/// Whether ranks of one replica have to sum gradients before the replicas do: of norms, output biases and positions,
+/// where each has a part of the tokens; of k and v blocks that several tensor-parallel ranks hold; of everything
+/// where the sequence is cut over ranks of its own.
 bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket);
 
-/// Sums a bucket's gradients over the tensor-parallel ranks that share them, then over the replicas:
-/// all-reduce, or reduce-scatter with zero 1, of values of the training precision.
+/// Sums a bucket's gradients over the ranks of a replica that share them, then over the replicas: all-reduce, or
+/// reduce-scatter with zero 1, of values of the training precision.
 void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket);
 
 /// Sums the gradients of a bucket of tied weights, which the replicas have summed already, with the other end of

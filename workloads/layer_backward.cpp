@@ -19,20 +19,19 @@ struct Backward {
   const Shard& shard() const { return step.shard(); }
 };
 
-/// dX of a weight; `output_width` is the width of dY, which stays for the weight gradients' step or not.
-Deps input_gradient(Backward& b, Weight weight, const Views& d_output, const Views& d_input,
-                    std::uint64_t output_width, bool output_kept, const Deps& after, Bytes result_bytes) {
+/// dX of a weight; `output_traffic` is that of dY.
+Deps input_gradient(Backward& b, Weight weight, const TensorName& d_output, const Views& d_input,
+                    const Traffic& output_traffic, const Deps& after, Bytes result_bytes) {
   const Shard& s = b.shard();
-  const std::uint64_t input_width = linear_input_columns(b.step, weight).count;
-  const Traffic traffic =
-      kept(s.token_bytes(output_width), output_kept) + Traffic{.scratch = s.token_bytes(input_width)};
-  return linear_input_gradient(b.step,
-                               {.weight = weight,
-                                .input = d_output,
-                                .output = d_input,
-                                .traffic = traffic,
-                                .result_bytes = result_bytes},
-                               after);
+  return linear_input_gradient(
+      b.step,
+      {.weight = weight,
+       .input = d_input,
+       .input_traffic = {.scratch = s.token_bytes(linear_input_columns(b.step, weight).count)},
+       .output = d_output,
+       .output_traffic = output_traffic,
+       .result_bytes = result_bytes},
+      after);
 }
 
 /// The gradient that comes into a block: a tensor of the residual stream's shape, by name.
@@ -81,8 +80,9 @@ BlockGradient mlp_input_gradient(Backward& b, const StreamGradient& gradient) {
   const Bytes up = s.token_bytes(s.up_width);
   const Views d_active = step.work("mlp.activated.gradient", s.ffn);
   const Views d_up_views = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
-  const Deps d_activated = input_gradient(b, Weight::mlp_down, step.gathered(gradient.name), d_active, s.hidden,
-                                          gradient.kept && !s.gathers(), gradient.ready, activated);
+  const Deps d_activated = input_gradient(b, Weight::mlp_down, step.gathered_name(gradient.name), d_active,
+                                          kept(s.stream_bytes(), gradient.kept && !s.gathers()), gradient.ready,
+                                          activated);
   const std::uint64_t flops =
       step.model().mlp == models::Mlp::swiglu ? vector_flops::kSwigluBackward : vector_flops::kGeluBackward;
   const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
@@ -93,8 +93,8 @@ BlockGradient mlp_input_gradient(Backward& b, const StreamGradient& gradient) {
                                  .writes = d_up_views},
                                 up);
   step.release(activated + up, d_up, d_active + up_views);
-  const Deps partial = input_gradient(b, Weight::mlp_up, d_up_views, step.work(partial_name(1)), s.up_width, b.split,
-                                      d_up, s.stream_bytes());
+  const Deps partial = input_gradient(b, Weight::mlp_up, "mlp.up.gradient", step.work(partial_name(1)),
+                                      kept(up, b.split), d_up, s.stream_bytes());
   return {partial, d_activated, d_up};
 }
 
@@ -105,13 +105,16 @@ BlockGradient attention_input_gradient(Backward& b, const StreamGradient& gradie
   const Bytes q = s.token_bytes(s.q_width);
   const Views d_values =
       step.work("attention.output.gradient", linear_input_columns(step, Weight::attention_output));
-  const Deps d_output = input_gradient(b, Weight::attention_output, step.gathered(gradient.name), d_values, s.hidden,
-                                       gradient.kept && !s.gathers(), join(gradient.ready, scores), q);
-  const Deps d_qkv = emit_attention_core_gradient(step, d_output, b.split);
-  step.release(q + s.token_bytes(s.qkv_width()), d_qkv, d_values + linear_output(step, Weight::qkv, "qkv"));
-  const Deps partial = input_gradient(b, Weight::qkv, linear_output(step, Weight::qkv, "qkv.gradient"),
-                                      step.work(partial_name(0)), s.qkv_width(), b.split, d_qkv,
-                                      s.stream_bytes());
+  const Deps d_output = input_gradient(b, Weight::attention_output, step.gathered_name(gradient.name), d_values,
+                                       kept(s.stream_bytes(), gradient.kept && !s.gathers()),
+                                       join(gradient.ready, scores), q);
+  const Deps d_qkv = emit_attention_gradient(step, d_output);
+  release_saved_qkv(step, d_qkv);
+  // Attention makes it as a temporary; it goes where it stays when it is read here.
+  const Bytes d_qkv_bytes = s.token_bytes(s.qkv_width());
+  const Traffic d_qkv_traffic = Traffic{.scratch = b.split ? 0 : d_qkv_bytes, .saved = b.split ? 2 * d_qkv_bytes : 0};
+  const Deps partial = input_gradient(b, Weight::qkv, "qkv.gradient", step.work(partial_name(0)),
+                                      d_qkv_traffic, d_qkv, s.stream_bytes());
   return {partial, d_output, d_qkv};
 }
 
@@ -126,6 +129,13 @@ void weight_gradients(Backward& b, int which, const StreamGradient& gradient, co
                                           .input = input,
                                           .inner = block.inner,
                                           .inner_used = block.partial}));
+}
+
+/// The gradients of the output biases of the MLP (1) or of attention (0), or with parallel residuals of both,
+/// unless they have a step of their own.
+void bias_gradients(Backward& b, int which, const StreamGradient& gradient) {
+  if (b.split) return;
+  b.weight_gradients = join(std::move(b.weight_gradients), emit_bias_gradients(b.step, which, gradient.ready, false));
 }
 
 /// A norm's saved input, and whether nobody needs it after the norm's gradient.
@@ -152,9 +162,9 @@ StreamGradient norm_gradient(Backward& b, int which, const Deps& sum, const Stre
                              .reads = step.local(partial_name(which)) + input.views + step.weights(gain) + residual.views,
                              .writes = result_views + d_gain},
                             bytes);
-  step.release(s.stream_bytes() + (input.last_use ? bytes : 0) + (residual.kept ? 0 : bytes), result,
-               step.work(partial_name(which)) + (residual.kept ? Views{} : residual.views) +
-                   (input.last_use ? input.views : Views{}));
+  step.release(s.stream_bytes(), result, step.work(partial_name(which)));
+  if (!residual.kept) step.release(bytes, result, residual.views);
+  if (input.last_use) step.release(bytes, result, input.views);
   return {name, result_views, std::move(result)};
 }
 
@@ -173,11 +183,13 @@ void release_normed(Backward& b, int which) {
 }
 
 StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
-  const StreamGradient d_mlp = gathered(b, dropout_gradient(b, 1, gradient));
+  const StreamGradient d_mlp_own = dropout_gradient(b, 1, gradient);
+  const StreamGradient d_mlp = gathered(b, d_mlp_own);
   const Deps norm2 = gather_saved_input(b, 1, d_mlp.ready);
   const BlockGradient mlp = mlp_input_gradient(b, d_mlp);
   const Deps d_norm2 = b.step.reduce_tokens(b.step.work(partial_name(1)), mlp.partial);
   weight_gradients(b, 1, d_mlp, norm2, mlp);
+  bias_gradients(b, 1, d_mlp_own);
   const Deps mlp_done = join(mlp.output_used, b.weight_gradients);
   release_dropout_gradient(b, d_mlp, mlp_done);
   b.step.release_gathered(d_mlp.name, mlp_done);
@@ -186,11 +198,13 @@ StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, 
                                           b.step.local("middle.gradient"));
   d_middle.kept = gradient.kept;
 
-  const StreamGradient d_attention = gathered(b, dropout_gradient(b, 0, d_middle));
+  const StreamGradient d_attention_own = dropout_gradient(b, 0, d_middle);
+  const StreamGradient d_attention = gathered(b, d_attention_own);
   const Deps norm1 = gather_saved_input(b, 0, d_attention.ready);
   const BlockGradient attention = attention_input_gradient(b, d_attention, scores);
   const Deps d_norm1 = b.step.reduce_tokens(b.step.work(partial_name(0)), attention.partial);
   weight_gradients(b, 0, d_attention, norm1, attention);
+  bias_gradients(b, 0, d_attention_own);
   const Deps attention_done = join(attention.output_used, b.weight_gradients);
   release_dropout_gradient(b, d_attention, attention_done);
   b.step.release_gathered(d_attention.name, attention_done);
@@ -201,7 +215,8 @@ StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, 
 /// The two blocks read the same input through norms of their own; the second norm's gradient is added to the
 /// first's result.
 StreamGradient parallel_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
-  const StreamGradient d_output = gathered(b, dropout_gradient(b, 1, gradient));
+  const StreamGradient d_output_own = dropout_gradient(b, 1, gradient);
+  const StreamGradient d_output = gathered(b, d_output_own);
   const Deps norm2 = gather_saved_input(b, 1, d_output.ready);
   const BlockGradient mlp = mlp_input_gradient(b, d_output);
   const Deps d_norm2 = b.step.reduce_tokens(b.step.work(partial_name(1)), mlp.partial);
@@ -210,6 +225,7 @@ StreamGradient parallel_backward(Backward& b, const StreamGradient& gradient, co
   const BlockGradient attention = attention_input_gradient(b, d_output, scores);
   const Deps d_norm1 = b.step.reduce_tokens(b.step.work(partial_name(0)), attention.partial);
   weight_gradients(b, 0, d_output, norm1, attention);
+  bias_gradients(b, 1, d_output_own);
   const Deps used = join(join(mlp.output_used, attention.output_used), b.weight_gradients);
   release_dropout_gradient(b, d_output, used);
   b.step.release_gathered(d_output.name, used);
@@ -228,7 +244,7 @@ Deps recompute_forward(StepEmitter& step, Recompute recompute) {
     return output;
   }
   if (recompute == Recompute::selective && !step.shard().fused_attention)
-    return emit_attention_core(step, {}, {}, true);
+    return emit_attention_core(step, AttentionScope(step), {}, {}, true);
   return {};
 }
 

@@ -53,13 +53,12 @@ StreamTensor residual(StepEmitter& step, const StreamTensor& input, const char* 
 Deps partial_product(StepEmitter& step, Weight weight, const Views& input, const char* sum, const Deps& after,
                      bool input_saved, bool accumulate) {
   const Shard& s = step.shard();
-  const Traffic traffic = kept(s.token_bytes(linear_input_columns(step, weight).count), input_saved) +
-                          Traffic{.scratch = (accumulate ? 2 : 1) * s.stream_bytes()};
   return linear(step,
                 {.weight = weight,
                  .input = input,
-                 .output = step.work(sum),
-                 .traffic = traffic,
+                 .input_traffic = kept(s.token_bytes(linear_input_columns(step, weight).count), input_saved),
+                 .output = sum,
+                 .output_traffic = {.scratch = (accumulate ? 2 : 1) * s.stream_bytes()},
                  .result_bytes = accumulate ? 0 : s.stream_bytes(),
                  .adds = accumulate},
                 after);
@@ -73,19 +72,15 @@ struct BlockOutput {
 BlockOutput attention(StepEmitter& step, const Deps& input, const char* sum, const Retention& keep) {
   const Shard& s = step.shard();
   const Bytes qkv_bytes = s.token_bytes(s.qkv_width());
-  const Traffic traffic = kept(s.stream_bytes(), keep.layer && !s.gathers()) + kept(qkv_bytes, keep.layer);
-  const Views qkv = linear_output(step, Weight::qkv, "qkv");
   const Deps projected = linear(step,
                                 {.weight = Weight::qkv,
                                  .input = step.gathered(norm_name(0)),
-                                 .output = qkv,
-                                 .traffic = traffic,
+                                 .input_traffic = kept(s.stream_bytes(), keep.layer && !s.gathers()),
+                                 .output = "qkv",
+                                 .output_traffic = kept(qkv_bytes, keep.layer),
                                  .result_bytes = qkv_bytes},
                                 input);
-  const Deps core = emit_attention_core(step, emit_rotary(step, projected, keep), keep, false);
-  if (!keep.layer) step.release(qkv_bytes + s.statistics_bytes(), core, qkv);
-  if (!keep.scores)
-    step.release(s.saved_scores_bytes(), core, step.work("attention.probabilities", s.heads));
+  const Deps core = emit_attention(step, projected, keep);
   const Views values = step.work("attention.output", linear_input_columns(step, Weight::attention_output));
   const Deps output = partial_product(step, Weight::attention_output, values, sum, core, keep.layer, false);
   if (!keep.layer) step.release(s.token_bytes(s.q_width), output, values);
@@ -97,13 +92,13 @@ BlockOutput mlp(StepEmitter& step, const Deps& input, const char* sum, const Ret
   const Shard& s = step.shard();
   const Bytes up_bytes = s.token_bytes(s.up_width);
   const Bytes activated_bytes = s.token_bytes(s.ffn.count);
-  const Traffic traffic = kept(s.stream_bytes(), keep.layer && !s.gathers()) + kept(up_bytes, keep.layer);
   const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
   const Deps up = linear(step,
                          {.weight = Weight::mlp_up,
                           .input = step.gathered(norm_name(1)),
-                          .output = up_views,
-                          .traffic = traffic,
+                          .input_traffic = kept(s.stream_bytes(), keep.layer && !s.gathers()),
+                          .output = "mlp.up",
+                          .output_traffic = kept(up_bytes, keep.layer),
                           .result_bytes = up_bytes},
                          input);
   const std::uint64_t flops = step.model().mlp == Mlp::swiglu ? vector_flops::kSwiglu : vector_flops::kGelu;

@@ -10,7 +10,7 @@ namespace {
 struct BlockProduct {
   Weight weight = Weight::qkv;
   Views input;
-  Views d_output;
+  TensorName d_output;
   std::uint64_t output_width = 0;
   bool input_saved = false;   ///< as the forward step left it, not gathered again
   bool output_saved = false;  ///< as an earlier step left it
@@ -19,11 +19,14 @@ struct BlockProduct {
 Deps weight_gradient(StepEmitter& step, const BlockProduct& product, const Deps& after) {
   const Shard& s = step.shard();
   const Bytes input = s.token_bytes(linear_input_columns(step, product.weight).count);
-  const Traffic traffic =
-      kept(s.token_bytes(product.output_width), product.output_saved) + kept(input, product.input_saved);
   return linear_weight_gradient(
       step,
-      {.weight = product.weight, .input = product.input, .output = product.d_output, .traffic = traffic}, after);
+      {.weight = product.weight,
+       .input = product.input,
+       .input_traffic = kept(input, product.input_saved),
+       .output = product.d_output,
+       .output_traffic = kept(s.token_bytes(product.output_width), product.output_saved)},
+      after);
 }
 
 struct Block {
@@ -31,14 +34,14 @@ struct Block {
   Weight first = Weight::qkv;
   Weight second = Weight::attention_output;
   Views second_input;
-  Views d_inner;
+  std::string d_inner;
   std::uint64_t second_input_width = 0;
   std::uint64_t inner_width = 0;
 };
 
 Deps block_weight_gradients(StepEmitter& step, const Block& block, const WeightOperands& ready) {
   const Shard& s = step.shard();
-  const Views d_output = step.gathered(block_gradient_name(step, block.which));
+  const TensorName d_output = step.gathered_name(block_gradient_name(step, block.which));
   const Deps second =
       weight_gradient(step, {block.second, block.second_input, d_output, s.hidden, true, ready.kept && !s.gathers()},
                       ready.output);
@@ -47,18 +50,23 @@ Deps block_weight_gradients(StepEmitter& step, const Block& block, const WeightO
                                       block.inner_width, !s.gathers(), ready.kept},
                                      join(ready.input, ready.inner));
   step.release(s.token_bytes(block.second_input_width), second, block.second_input);
-  step.release(s.token_bytes(block.inner_width), join(first, ready.inner_used), block.d_inner);
+  step.release(s.token_bytes(block.inner_width), join(first, ready.inner_used),
+               linear_output(step, block.first, block.d_inner));
   return join(second, first);
 }
 
 /// The weight gradients of both blocks read one gradient, which is gathered once.
 bool shares_gradient(const StepEmitter& step) { return step.model().parallel_residual; }
 
-void release_block_gradient(StepEmitter& step, int which, const Deps& after) {
+/// The rank's own rows of it.
+Views block_gradient(StepEmitter& step, int which) {
   const std::string name = block_gradient_name(step, which);
-  step.release_gathered(name, after);
-  step.release(step.shard().local_stream_bytes(), after,
-               name == tensors::kStreamGradient ? step.stream_gradient(1) : step.local(name));
+  return name == tensors::kStreamGradient ? step.stream_gradient(1) : step.local(name);
+}
+
+void release_block_gradient(StepEmitter& step, int which, const Deps& gathered_used, const Deps& used) {
+  step.release_gathered(block_gradient_name(step, which), gathered_used);
+  step.release(step.shard().local_stream_bytes(), join(gathered_used, used), block_gradient(step, which));
 }
 
 }  // namespace
@@ -74,7 +82,7 @@ Deps emit_mlp_weight_gradients(StepEmitter& step, const WeightOperands& ready) {
   const Shard& s = step.shard();
   return block_weight_gradients(step,
                                 {1, Weight::mlp_up, Weight::mlp_down, step.work("mlp.activated", s.ffn),
-                                 linear_output(step, Weight::mlp_up, "mlp.up.gradient"), s.ffn.count, s.up_width},
+                                 "mlp.up.gradient", s.ffn.count, s.up_width},
                                 ready);
 }
 
@@ -83,8 +91,24 @@ Deps emit_attention_weight_gradients(StepEmitter& step, const WeightOperands& re
   const Views values = step.work("attention.output", linear_input_columns(step, Weight::attention_output));
   return block_weight_gradients(step,
                                 {0, Weight::qkv, Weight::attention_output, values,
-                                 linear_output(step, Weight::qkv, "qkv.gradient"), s.q_width, s.qkv_width()},
+                                 "qkv.gradient", s.q_width, s.qkv_width()},
                                 ready);
+}
+
+Deps emit_bias_gradients(StepEmitter& step, int which, const Deps& after, bool gradient_kept) {
+  const Shard& s = step.shard();
+  if (!step.model().linear_bias) return {};
+  std::vector<Region> biases = {step.layout().output_bias(which)};
+  if (step.model().parallel_residual) biases = {step.layout().output_bias(0), step.layout().output_bias(1)};
+  const Views written = step.gradients(biases);
+  const std::uint64_t values = s.local_tokens * s.hidden;
+  return step.vector(values,
+                     kept(values * s.element, gradient_kept) +
+                         Traffic{.gradients = 2 * total_rows(written) * s.element},
+                     after,
+                     {.kernel = Kernel::bias_gradient,
+                      .reads = block_gradient(step, which),
+                      .writes = with_terms(written, {s.local.ordinal, s.local_tokens, s.all_tokens})});
 }
 
 void release_saved_norm(StepEmitter& step, int which, const Deps& after) {
@@ -104,8 +128,11 @@ void emit_layer_weight(StepEmitter& step) {
       emit_attention_weight_gradients(step, {.output = d_attention, .input = norm1, .kept = true});
   release_saved_norm(step, 1, mlp);
   release_saved_norm(step, 0, attention);
-  release_block_gradient(step, 1, shares_gradient(step) ? join(mlp, attention) : mlp);
-  if (!shares_gradient(step)) release_block_gradient(step, 0, attention);
+  const Deps biases = emit_bias_gradients(step, 1, {}, true);
+  release_block_gradient(step, 1, shares_gradient(step) ? join(mlp, attention) : mlp, biases);
+  if (!shares_gradient(step)) {
+    release_block_gradient(step, 0, attention, emit_bias_gradients(step, 0, {}, true));
+  }
 }
 
 Bytes weight_bytes_per_layer(const models::TransformerSpec& model, const Shard& shard) {

@@ -26,6 +26,10 @@ struct WeightOperands {
 Deps emit_mlp_weight_gradients(StepEmitter& step, const WeightOperands& ready);
 Deps emit_attention_weight_gradients(StepEmitter& step, const WeightOperands& ready);
 
+/// The gradients of the output bias of a block, with parallel residuals of both, from the tokens of the rank's residual
+/// stream. None without biases.
+Deps emit_bias_gradients(StepEmitter& step, int which, const Deps& after, bool gradient_kept);
+
 /// Frees a norm's output that was gathered again, and its saved shard.
 void release_saved_norm(StepEmitter& step, int which, const Deps& after);
 

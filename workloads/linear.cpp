@@ -1,22 +1,33 @@
 #include "workloads/linear.h"
 
+#include <utility>
+
+#include "workloads/stream.h"
+
 namespace wafersim::workloads {
 
 namespace {
 
-/// Input and output width of the part that the rank holds.
-struct Widths {
-  std::uint64_t input = 0;
-  std::uint64_t output = 0;
-};
+/// Partial sums of weight gradients travel in fp32.
+constexpr Bytes kPartialBytes = 4;
 
-Widths widths(const StepEmitter& step, Weight weight) {
-  const InnerRank& rank = step.shard().rank;
-  return {step.layout().input_columns(weight, rank.tp).count, step.layout().weight(weight, rank.tp, rank.tatp).width()};
+std::uint64_t input_width(const StepEmitter& step, Weight weight) {
+  return linear_input_columns(step, weight).count;
 }
 
-std::vector<Region> regions(const StepEmitter& step, Weight weight) {
-  return step.layout().weight(weight, step.shard().rank.tp, step.shard().rank.tatp).regions;
+WeightSlice slice_of(const StepEmitter& step, Weight weight, int owner, int chunk) {
+  const ParameterLayout& layout = step.layout();
+  return layout.weight(weight, step.shard().rank.tp, owner * layout.chunks() + chunk);
+}
+
+/// Columns of a weight that all tatp ranks of this tp rank have together.
+std::uint64_t output_width(const StepEmitter& step, Weight weight, int tp) {
+  const ParameterLayout& layout = step.layout();
+  std::uint64_t total = 0;
+  for (int slice = 0; slice < step.shard().tatp * layout.chunks(); ++slice) {
+    total += layout.weight(weight, tp, slice).width();
+  }
+  return total;
 }
 
 /// Which addends of the output the rank has: its columns of the input. With parallel residuals the outputs of
@@ -31,17 +42,18 @@ Terms output_terms(const StepEmitter& step, Weight weight) {
   return {own.first + (weight == Weight::mlp_down ? attention : 0), own.count, attention + mlp};
 }
 
-/// Which addends of the input's gradient: its columns of the output, rank by rank.
-Terms input_terms(const StepEmitter& step, Weight weight) {
+/// Which addends of the input's gradient a slice makes: its columns of the output, counted tp rank by tp rank.
+Terms input_terms(const StepEmitter& step, Weight weight, int owner, int chunk) {
   const ParameterLayout& layout = step.layout();
-  if (layout.row_parallel(weight)) return {};
-  Terms terms{0, 0, 0};
-  for (int tp = 0; tp < step.shard().tp; ++tp) {
-    const std::uint64_t width = layout.weight(weight, tp, step.shard().rank.tatp).width();
-    if (tp < step.shard().rank.tp) terms.first += width;
-    if (tp == step.shard().rank.tp) terms.count = width;
-    terms.total += width;
+  const int slice = owner * layout.chunks() + chunk;
+  const int own = step.shard().rank.tp;
+  Terms terms{0, slice_of(step, weight, owner, chunk).width(), 0};
+  const int first = layout.row_parallel(weight) ? own : 0, last = layout.row_parallel(weight) ? own : step.shard().tp - 1;
+  for (int tp = first; tp <= last; ++tp) {
+    if (tp < own) terms.first += output_width(step, weight, tp);
+    terms.total += output_width(step, weight, tp);
   }
+  for (int before = 0; before < slice; ++before) terms.first += layout.weight(weight, own, before).width();
   return terms;
 }
 
@@ -59,26 +71,98 @@ Views shared_kv_writes(StepEmitter& step, const Region& region, std::uint64_t kv
   return result;
 }
 
-Views gradient_writes(StepEmitter& step, Weight weight) {
+Terms token_terms(const Shard& s) { return {s.work.ordinal, s.tokens, s.all_tokens}; }
+
+/// The gradient of a slice, without that of an output bias.
+Views gradient_writes(StepEmitter& step, Weight weight, int owner, int chunk) {
   const Shard& s = step.shard();
-  const ParameterLayout& layout = step.layout();
-  std::vector<Region> own = regions(step, weight);
-  const bool shared_kv = weight == Weight::qkv && !layout.replicated_kv(s.rank.tp, s.rank.tatp).empty();
-  std::vector<Region> kv;
-  if (shared_kv) {
-    kv.assign(own.begin() + 1, own.end());
-    own.resize(1);
-  }
-  if (layout.row_parallel(weight)) own.push_back(layout.output_bias(weight == Weight::mlp_down ? 1 : 0));
-  Views result = with_terms(step.gradients(own), {s.work.ordinal, s.tokens, s.all_tokens});
-  for (std::size_t i = 0; i < kv.size(); ++i) {
-    result = result + shared_kv_writes(step, kv[i], s.kv_heads.first + i / 2);
+  const std::vector<Region> regions = slice_of(step, weight, owner, chunk).regions;
+  const bool shared_kv = weight == Weight::qkv && !step.layout().replicated_kv(s.rank.tp, s.rank.tatp).empty();
+  if (!shared_kv) return with_terms(step.gradients(regions), token_terms(s));
+  Views result = with_terms(step.gradients({regions.front()}), token_terms(s));
+  for (std::size_t i = 1; i < regions.size(); ++i) {
+    result = result + shared_kv_writes(step, regions[i], s.kv_heads.first + (i - 1) / 2);
   }
   return result;
 }
 
-Traffic weight_traffic(const StepEmitter& step, const Widths& width) {
-  return {.parameters = width.input * width.output * step.shard().element};
+/// The part of some traffic that `part` of `whole` columns cause.
+Traffic scaled(const Traffic& traffic, std::uint64_t part, std::uint64_t whole) {
+  const auto cut = [&](Bytes bytes) { return whole == 0 ? 0 : bytes / whole * part + bytes % whole * part / whole; };
+  return {cut(traffic.scratch), cut(traffic.saved), cut(traffic.parameters), cut(traffic.gradients),
+          cut(traffic.optimizer)};
+}
+
+std::uint64_t parameters_of(const WeightSlice& slice) { return parameters_in(slice.regions); }
+
+StreamBlocks weight_blocks(StepEmitter& step, Weight weight, bool gradients) {
+  const auto parameters = [&step, weight](int owner, int chunk) {
+    return parameters_of(slice_of(step, weight, owner, chunk));
+  };
+  return {.chunks = step.layout().chunks(),
+          .views =
+              [&step, weight, gradients](int owner, int chunk) {
+                const std::vector<Region> regions = slice_of(step, weight, owner, chunk).regions;
+                return gradients ? step.gradients(regions) : step.weights(regions);
+              },
+          .bytes = [=, element = gradients ? kPartialBytes : step.shard().element](
+                       int owner, int chunk) { return parameters(owner, chunk) * element; },
+          .elements = parameters};
+}
+
+Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName& tensor) {
+  Views views;
+  for (const Range& run : slice.columns) {
+    if (run.count > 0) views = views + StepEmitter::shifted(step.work(tensor.name, run), tensor.layer);
+  }
+  return views;
+}
+
+/// Y[:, slice] = X W[:, slice].
+Deps forward_block(StepEmitter& step, const Product& product, int owner, int chunk, const Deps& ready) {
+  const WeightSlice slice = slice_of(step, product.weight, owner, chunk);
+  const std::uint64_t input = input_width(step, product.weight);
+  const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
+  const Traffic traffic = product.input_traffic + scaled(product.output_traffic, slice.width(), all) +
+                          Traffic{.parameters = input * slice.width() * step.shard().element};
+  return step.gemm({1, step.shard().tokens, slice.width(), input}, traffic, ready,
+                   {.kernel = Kernel::linear,
+                    .adds = product.adds,
+                    .reads = product.input + step.weights(slice.regions),
+                    .writes = with_terms(output_views(step, slice, product.output), output_terms(step, product.weight))});
+}
+
+/// dX += dY[:, slice] W[:, slice]^T.
+Deps input_block(StepEmitter& step, const Product& product, int owner, int chunk, bool first, const Deps& ready) {
+  const WeightSlice slice = slice_of(step, product.weight, owner, chunk);
+  const std::uint64_t input = input_width(step, product.weight);
+  const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
+  const bool adds = product.adds || !first;
+  const Traffic traffic = scaled(product.output_traffic, slice.width(), all) + product.input_traffic +
+                          (adds ? product.input_traffic : Traffic{}) +
+                          Traffic{.parameters = input * slice.width() * step.shard().element};
+  return step.gemm({1, step.shard().tokens, input, slice.width()}, traffic, ready,
+                   {.kernel = Kernel::linear_input,
+                    .adds = adds,
+                    .reads = output_views(step, slice, product.output) + step.weights(slice.regions),
+                    .writes = with_terms(product.input, input_terms(step, product.weight, owner, chunk))});
+}
+
+/// dW[:, slice] = X^T dY[:, slice]. The owner adds it to the gradient that it holds; others hold their part in a
+/// stream buffer.
+Deps weight_block(StepEmitter& step, const Product& product, int owner, int chunk, const Deps& ready) {
+  const WeightSlice slice = slice_of(step, product.weight, owner, chunk);
+  const std::uint64_t input = input_width(step, product.weight);
+  const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
+  const bool own = owner == step.shard().rank.tatp;
+  const Bytes gradient = input * slice.width();
+  const Traffic traffic =
+      product.input_traffic + scaled(product.output_traffic, slice.width(), all) +
+      (own ? Traffic{.gradients = 2 * gradient * step.shard().element} : Traffic{.scratch = gradient * kPartialBytes});
+  return step.gemm({1, input, slice.width(), step.shard().tokens}, traffic, ready,
+                   {.kernel = Kernel::linear_weight,
+                    .reads = product.input + output_views(step, slice, product.output),
+                    .writes = gradient_writes(step, product.weight, owner, chunk)});
 }
 
 }  // namespace
@@ -89,42 +173,54 @@ Range linear_input_columns(const StepEmitter& step, Weight weight) {
 
 Views linear_output(StepEmitter& step, Weight weight, const std::string& name) {
   Views views;
-  for (const Range& run : step.layout().weight(weight, step.shard().rank.tp, step.shard().rank.tatp).columns) {
-    views = views + step.work(name, run);
+  for (int tatp = 0; tatp < step.shard().tatp; ++tatp) {
+    for (int chunk = 0; chunk < step.layout().chunks(); ++chunk) {
+      views = views + output_views(step, slice_of(step, weight, tatp, chunk), {name});
+    }
   }
   return views;
 }
 
 Deps linear(StepEmitter& step, const Product& product, const Deps& after) {
-  const Widths width = widths(step, product.weight);
-  return step.gemm({1, step.shard().tokens, width.output, width.input},
-                   product.traffic + weight_traffic(step, width), after,
-                   {.kernel = Kernel::linear,
-                    .adds = product.adds,
-                    .reads = product.input + step.weights(regions(step, product.weight)),
-                    .writes = with_terms(product.output, output_terms(step, product.weight))},
-                   product.result_bytes);
+  const Deps ready = step.hold(product.result_bytes, after);
+  if (step.shard().tatp == 1) return forward_block(step, product, 0, 0, ready);
+  const StreamLine line = step.tatp_line();
+  return stream_outward(step, line, weight_blocks(step, product.weight, false), ready,
+                        [&](int owner, int chunk, const Deps& there) -> BlockUse {
+                          const Deps done = forward_block(step, product, owner,
+                                                          chunk, join(there, ready));
+                          return {done, done};
+                        })
+      .done;
 }
 
 Deps linear_input_gradient(StepEmitter& step, const Product& product, const Deps& after) {
-  const Widths width = widths(step, product.weight);
-  return step.gemm({1, step.shard().tokens, width.input, width.output},
-                   product.traffic + weight_traffic(step, width), after,
-                   {.kernel = Kernel::linear_input,
-                    .adds = product.adds,
-                    .reads = product.input + step.weights(regions(step, product.weight)),
-                    .writes = with_terms(product.output, input_terms(step, product.weight))},
-                   product.result_bytes);
+  const Deps ready = step.hold(product.result_bytes, after);
+  if (step.shard().tatp == 1) return input_block(step, product, 0, 0, true, ready);
+  const StreamLine line = step.tatp_line();
+  bool first = true;
+  return stream_outward(step, line, weight_blocks(step, product.weight, false), ready,
+                        [&](int owner, int chunk, const Deps& there) -> BlockUse {
+                          const Deps done = input_block(step, product, owner,
+                                                        chunk, std::exchange(first, false), join(there, ready));
+                          return {done, done};
+                        })
+      .done;
 }
 
 Deps linear_weight_gradient(StepEmitter& step, const Product& product, const Deps& after) {
-  const Shard& s = step.shard();
-  const Widths width = widths(step, product.weight);
-  const Traffic gradient = {.gradients = 2 * width.input * width.output * s.element};
-  return step.gemm({1, width.input, width.output, s.tokens}, product.traffic + gradient, after,
-                   {.kernel = Kernel::linear_weight,
-                    .reads = product.input + product.output,
-                    .writes = gradient_writes(step, product.weight)});
+  if (step.shard().tatp == 1) return weight_block(step, product, 0, 0, after);
+  const StreamLine line = step.tatp_line();
+  Deps all;
+  const Deps own = stream_inward(step, line, weight_blocks(step, product.weight, true), after,
+                                 [&](int owner, int chunk, const Deps& there) -> BlockUse {
+                                   const Deps done = weight_block(
+                                       step, product, owner, chunk,
+                                       join(there, after));
+                                   all = join(std::move(all), done);
+                                   return {done, done};
+                                 });
+  return join(std::move(all), own);
 }
 
 }  // namespace wafersim::workloads

@@ -13,22 +13,26 @@ Range linear_input_columns(const StepEmitter& step, Weight weight);
 /// The output of a column-parallel weight in tensor `name`, one view for each run of columns.
 Views linear_output(StepEmitter& step, Weight weight, const std::string& name);
 
-/// What a product reads and writes besides the weight. `traffic` is that of its activations.
+/// A product with a weight: its input (or the input's gradient) and its output (or the output's gradient).
 struct Product {
   Weight weight = Weight::qkv;
-  Views input;
-  Views output;
-  Traffic traffic;
+  Views input;        ///< all tokens that the rank works on, its columns of the input
+  Traffic input_traffic;
+  TensorName output;  ///< its columns are those of the weight
+  Traffic output_traffic;
   Bytes result_bytes = 0;  ///< allocated for the result
   bool adds = false;       ///< to what the result has already
 };
 
+/// With tensor streams the columns of the weight travel block by block, see stream.h: in the first two functions they
+/// flow outward and visit every rank; in the third each rank makes a part of every block's gradient, in fp32, and
+/// the parts flow inward to the owners.
+
 /// Y = X W (+ bias).
 Deps linear(StepEmitter& step, const Product& product, const Deps& after);
-/// dX = dY W^T; `input` is dY, `output` dX.
+/// dX = dY W^T.
 Deps linear_input_gradient(StepEmitter& step, const Product& product, const Deps& after);
-/// dW = X^T dY, added to what earlier microbatches left: the gradient is read and written. `input` is X, `output`
-/// dY. The gradient of a row-parallel layer's bias is taken from dY as well.
+/// dW = X^T dY, added to what earlier microbatches left: the gradient is read and written.
 Deps linear_weight_gradient(StepEmitter& step, const Product& product, const Deps& after);
 
 }  // namespace wafersim::workloads

@@ -26,23 +26,19 @@ std::vector<std::int32_t> in_flight_by_stage(const LoweringInput& input) {
   return result;
 }
 
-/// Where a rank's groups stand in its tile's peers: tp, dp, pp, then (on the ends of a pipeline with tied
+/// Where a rank's groups stand in its tile's peers: tp, tatp, sp, dp, pp, then (on the ends of a pipeline with tied
 /// embeddings) itself and the other end.
+constexpr std::array kPeerAxes = {Axis::tp, Axis::tatp, Axis::sp, Axis::dp, Axis::pp};
 struct PeerLayout {
-  explicit PeerLayout(const PlanSpec& plan)
-      : dp(static_cast<std::uint32_t>(plan.tp)),
-        pp(dp + static_cast<std::uint32_t>(plan.dp)),
-        tie(pp + static_cast<std::uint32_t>(plan.pp)) {}
-  std::uint32_t tp = 0;
-  std::uint32_t dp;
-  std::uint32_t pp;
-  std::uint32_t tie;
-};
-
-struct Ranks {
-  int tp = 0;
-  int pp = 0;
-  int dp = 0;
+  explicit PeerLayout(const PlanSpec& plan) {
+    for (const Axis axis : kPeerAxes) {
+      first[static_cast<std::size_t>(axis)] = tie;
+      tie += static_cast<std::uint32_t>(plan.degree(axis));
+    }
+  }
+  std::uint32_t of(Axis axis) const { return first[static_cast<std::size_t>(axis)]; }
+  std::array<std::uint32_t, kAxes> first{};
+  std::uint32_t tie = 0;
 };
 
 /// Lowers a plan under one placement of the memory classes.
@@ -56,15 +52,26 @@ class Lowering {
     trace_.microbatches = static_cast<int>(input.training.microbatches(input.plan.dp));
     trace_.pipeline_stages = input.plan.pp;
     trace_.iterations = input.training.iterations;
-    for (int tp = 0; tp < input.plan.tp; ++tp) contexts_.push_back(make_context(tp));
+    for (int sp = 0; sp < input.plan.sp_degree; ++sp) {
+      for (int tatp = 0; tatp < input.plan.tatp; ++tatp) {
+        for (int tp = 0; tp < input.plan.tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp}));
+      }
+    }
     const std::vector<Range> sharers = kv_sharers();
     for (RankContext& context : contexts_) context.kv_sharers = sharers;
   }
 
   Trace run() {
-    for (int dp = 0; dp < input_.plan.dp; ++dp) {
-      for (int pp = 0; pp < input_.plan.pp; ++pp) {
-        for (int tp = 0; tp < input_.plan.tp; ++tp) bind({tp, pp, dp});
+    Ranks ranks;
+    for (ranks.dp = 0; ranks.dp < input_.plan.dp; ++ranks.dp) {
+      for (ranks.pp = 0; ranks.pp < input_.plan.pp; ++ranks.pp) {
+        for (const RankContext& each : contexts_) {
+          const InnerRank& inner = each.shard.rank;
+          ranks.tp = inner.tp;
+          ranks.tatp = inner.tatp;
+          ranks.sp = inner.sp;
+          bind(ranks);
+        }
       }
     }
     std::sort(trace_.tiles.begin(), trace_.tiles.end(),
@@ -73,14 +80,21 @@ class Lowering {
   }
 
  private:
-  RankContext make_context(int tp) const {
+  RankContext make_context(const InnerRank& rank) const {
     return {.input = input_,
             .layout = parameters_,
-            .shard = make_shard(input_.model, input_.training, input_.plan, {tp, 0, 0}),
-            .tp = group(Axis::tp, input_.plan.tp, tp, layout_.tp),
-            .previous_stage = layout_.pp + static_cast<std::uint32_t>(input_.plan.pp - 1),
-            .next_stage = layout_.pp + (input_.plan.pp > 1 ? 1U : 0U),
+            .shard = make_shard(input_.model, input_.training, input_.plan, rank),
+            .tp = group(Axis::tp, rank.tp),
+            .tatp = group(Axis::tatp, rank.tatp),
+            .sp = group(Axis::sp, rank.sp),
+            .previous_stage = layout_.of(Axis::pp) + static_cast<std::uint32_t>(input_.plan.pp - 1),
+            .next_stage = layout_.of(Axis::pp) + (input_.plan.pp > 1 ? 1U : 0U),
             .in_dram = trace_.in_dram};
+  }
+
+  const RankContext& context(const Ranks& ranks) const {
+    const PlanSpec& plan = input_.plan;
+    return contexts_[static_cast<std::size_t>((ranks.sp * plan.tatp + ranks.tatp) * plan.tp + ranks.tp)];
   }
 
   /// The tensor-parallel ranks that hold each kv head, when these are more than the heads.
@@ -88,7 +102,7 @@ class Lowering {
     std::vector<Range> result;
     if (input_.plan.tp <= input_.model.kv_heads) return result;
     result.resize(static_cast<std::size_t>(input_.model.kv_heads));
-    for (std::size_t rank = 0; rank < contexts_.size(); ++rank) {
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(input_.plan.tp); ++rank) {
       const Range& heads = contexts_[rank].shard.kv_heads;
       for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
         if (result[head].count++ == 0) result[head].first = rank;
@@ -97,16 +111,17 @@ class Lowering {
     return result;
   }
 
-  Group group(Axis axis, int size, int rank, std::uint32_t first_peer) const {
-    return {axis, size, rank, mapping_.axis_shape(axis), mapping_.axis_positions(axis), first_peer};
+  Group group(Axis axis, int rank) const {
+    return {axis, input_.plan.degree(axis), rank, mapping_.axis_shape(axis), mapping_.axis_positions(axis),
+            layout_.of(axis)};
   }
-  Group dp_group(const Ranks& ranks) const { return group(Axis::dp, input_.plan.dp, ranks.dp, layout_.dp); }
+  Group dp_group(const Ranks& ranks) const { return group(Axis::dp, ranks.dp); }
   Group tie_group(const Ranks& ranks) const {
     if (!ties_across_stages(input_) || (!is_first(ranks) && !is_last(ranks))) return {};
     return {Axis::pp, 2, is_first(ranks) ? 0 : 1, {1, 2}, {{0, 0}, {1, 0}}, layout_.tie};
   }
 
-  const Shard& shard(const Ranks& ranks) const { return contexts_[static_cast<std::size_t>(ranks.tp)].shard; }
+  const Shard& shard(const Ranks& ranks) const { return context(ranks).shard; }
   bool is_first(const Ranks& ranks) const { return ranks.pp == 0; }
   bool is_last(const Ranks& ranks) const { return ranks.pp == input_.plan.pp - 1; }
   bool has_embedding(const Ranks& ranks) const { return input_.model.embedding && is_first(ranks); }
@@ -124,21 +139,15 @@ class Lowering {
   std::int32_t tied_bucket() const { return input_.model.layers + 1; }
 
   Bucket layer_bucket(const Ranks& ranks, std::int32_t layer) const {
-    const std::vector<Region> shared_kv = parameters_.replicated_kv(ranks.tp, 0);
     Bucket bucket{layer, {}};
-    for (const int which : {0, 1}) bucket.parts.push_back({layer, parameters_.norm(which), true});
-    for (const Region& region : parameters_.layer(ranks.tp, 0)) {
+    const auto shared_kv = parameters_.replicated_kv(ranks.tp, ranks.tatp);
+    for (const Region& region : parameters_.layer(ranks.tp, ranks.tatp)) {
       BucketPart part{layer, region};
-      if (region.row == 0) {
-        // Norms come first, see above.
-        part.region.row = 2 * parameters_.norm(0).rows;
-        part.region.rows -= part.region.row;
+      part.token_sums = region.row == 0;  // norms and output biases come first
+      for (const auto& shared : shared_kv) {
+        if (region == shared.region) part.kv_head = shared.kv_head;
       }
-      for (std::size_t i = 0; i < shared_kv.size(); ++i) {
-        if (region != shared_kv[i]) continue;
-        part.kv_head = static_cast<int>(shard(ranks).kv_heads.first + i);
-      }
-      if (part.region.rows > 0) bucket.parts.push_back(part);
+      bucket.parts.push_back(part);
     }
     return bucket;
   }
@@ -157,8 +166,8 @@ class Lowering {
     const bool tied = input_.model.tied_embeddings && input_.model.embedding;
     if (has_embedding(ranks)) {
       const bool whole = replicates_table();
-      const Region table = whole ? parameters_.whole_table() : parameters_.table(false, ranks.tp, 0);
-      add(-1, {-1, parameters_.positions(), whole});
+      const Region table = whole ? parameters_.whole_table() : parameters_.table(false, ranks.tp, ranks.tatp);
+      add(-1, {-1, parameters_.positions(), true});
       add(across ? tied_bucket() : -1, {-1, table, whole});
     }
     for (int chunk = 0; chunk <= last_chunk(); ++chunk) {
@@ -169,8 +178,8 @@ class Lowering {
     }
     if (has_head(ranks)) {
       add(head, {head, parameters_.final_norm(), true});
-      if (!tied) add(head, {head, parameters_.table(true, ranks.tp, 0)});
-      if (across) add(tied_bucket(), {-1, parameters_.table(false, ranks.tp, 0)});
+      if (!tied) add(head, {head, parameters_.table(true, ranks.tp, ranks.tatp)});
+      if (across) add(tied_bucket(), {-1, parameters_.table(false, ranks.tp, ranks.tatp)});
     }
     return result;
   }
@@ -184,7 +193,7 @@ class Lowering {
 
   template <class Emit>
   std::uint32_t make_template(const char* name, const Ranks& ranks, Emit&& emit) {
-    StepEmitter step(trace_, name, contexts_[static_cast<std::size_t>(ranks.tp)]);
+    StepEmitter step(trace_, name, context(ranks));
     emit(step);
     return step.finish();
   }
@@ -235,7 +244,7 @@ class Lowering {
   std::uint32_t model_template(StepKind kind, const ScheduleSlot& slot, const Ranks& ranks, std::int32_t layer) {
     const bool has_edges = kind == StepKind::layer && slot.pass != Pass::weight;
     const LayerEdges at = has_edges ? edges(ranks, slot.chunk, layer) : LayerEdges{};
-    const auto key = std::tuple(kind, slot.pass, at, ranks.tp);
+    const auto key = std::tuple(kind, slot.pass, at, context(ranks).shard.rank);
     const auto known = templates_.find(key);
     if (known != templates_.end()) return known->second;
     const std::uint32_t made = kind == StepKind::layer ? make_layer_template(slot.pass, ranks, at)
@@ -299,7 +308,7 @@ class Lowering {
     std::map<std::int32_t, std::uint32_t> result;
     const Group dp = dp_group(ranks);
     for (const auto& [layer, bucket] : buckets(ranks)) {
-      StepEmitter step(trace_, "gradient_sync", contexts_[static_cast<std::size_t>(ranks.tp)]);
+      StepEmitter step(trace_, "gradient_sync", context(ranks));
       if (dp.size == 1 && !needs_inner_sync(step, bucket)) continue;
       emit_gradient_sync(step, dp, bucket);
       result[layer] = step.finish();
@@ -340,8 +349,7 @@ class Lowering {
 
   /// Over which groups the gradient norm is summed. Replicas hold the same gradients unless zero 1 cuts them.
   std::vector<Group> norm_groups(const Ranks& ranks) const {
-    std::vector<Group> result{contexts_[static_cast<std::size_t>(ranks.tp)].tp,
-                              group(Axis::pp, input_.plan.pp, ranks.pp, layout_.pp)};
+    std::vector<Group> result{context(ranks).tp, context(ranks).tatp, group(Axis::pp, ranks.pp)};
     if (input_.plan.zero > 0) result.push_back(dp_group(ranks));
     return result;
   }
@@ -378,13 +386,13 @@ class Lowering {
         updated_parameters(ranks) *
         optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);
     const auto [found, fresh] =
-        statics_.emplace(std::array{ranks.tp, ranks.pp, ranks.dp}, static_cast<std::uint32_t>(trace_.statics.size()));
+        statics_.emplace(std::array{ranks.tp, ranks.tatp, ranks.pp, ranks.dp}, static_cast<std::uint32_t>(trace_.statics.size()));
     if (fresh) trace_.statics.push_back({bytes, resident(ranks)});
     return found->second;
   }
 
   Views resident(const Ranks& ranks) {
-    StepEmitter step(trace_, "resident", contexts_[static_cast<std::size_t>(ranks.tp)]);
+    StepEmitter step(trace_, "resident", context(ranks));
     Views views;
     for (const auto& [layer, bucket] : buckets(ranks)) {
       for (const BucketPart& part : bucket.parts) {
@@ -403,16 +411,14 @@ class Lowering {
 
   void bind(const Ranks& ranks) {
     TileBinding binding;
-    binding.tile = mapping_.tile(ranks.tp, ranks.pp, ranks.dp);
+    binding.tile = mapping_.tile(ranks);
     binding.program = make_program(ranks);
     binding.stage = ranks.pp;
     binding.group = ranks.dp * input_.plan.pp + ranks.pp;
     binding.statics = make_statics(ranks);
     binding.first_peer = static_cast<std::uint32_t>(trace_.peers.size());
-    const std::vector<TileId> stages = mapping_.pp_group(ranks.tp, ranks.dp);
-    add_peers(mapping_.tp_group(ranks.pp, ranks.dp), ranks.tp);
-    add_peers(mapping_.dp_group(ranks.tp, ranks.pp), ranks.dp);
-    add_peers(stages, ranks.pp);
+    for (const Axis axis : kPeerAxes) add_peers(mapping_.group(axis, ranks), ranks.at(axis));
+    const std::vector<TileId> stages = mapping_.group(Axis::pp, ranks);
     const Group tie = tie_group(ranks);
     if (tie.size == 2) add_peers({stages.front(), stages.back()}, tie.rank);
     binding.peer_count = static_cast<std::uint32_t>(trace_.peers.size()) - binding.first_peer;
@@ -425,8 +431,8 @@ class Lowering {
   ParameterLayout parameters_;
   Trace trace_;
   std::vector<RankContext> contexts_;
-  std::map<std::tuple<StepKind, Pass, LayerEdges, int>, std::uint32_t> templates_;
-  std::map<std::array<int, 3>, std::uint32_t> statics_;
+  std::map<std::tuple<StepKind, Pass, LayerEdges, InnerRank>, std::uint32_t> templates_;
+  std::map<std::array<int, 4>, std::uint32_t> statics_;
 };
 
 }  // namespace

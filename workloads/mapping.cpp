@@ -23,22 +23,12 @@ constexpr std::size_t kNamedDeadTiles = 4;
 struct AxisRequest {
   Axis axis = Axis::none;
   int degree = 1;
-  Placement placement = Placement::automatic;
+  Placement placement = Placement::standard;
   std::vector<Shape> shapes;  ///< to be tried, best first
 };
 
-int degree_of(const PlanSpec& plan, Axis axis) {
-  switch (axis) {
-    case Axis::tp:
-      return plan.tp;
-    case Axis::pp:
-      return plan.pp;
-    default:
-      return plan.dp;
-  }
-}
+}  // namespace
 
-/// All rows x cols = count, the most square first, the wider of two equally square ones first.
 std::vector<Shape> factorizations(int count) {
   std::vector<Shape> shapes;
   for (int rows = 1; rows * rows <= count; ++rows) {
@@ -50,6 +40,8 @@ std::vector<Shape> factorizations(int count) {
   std::reverse(shapes.begin(), shapes.end());
   return shapes;
 }
+
+namespace {
 
 std::vector<Shape> candidate_shapes(const AxisRequest& request, const AxisMapping& wanted) {
   const int degree = request.degree;
@@ -66,21 +58,23 @@ std::vector<Shape> candidate_shapes(const AxisRequest& request, const AxisMappin
 }
 
 Placement resolve(Axis axis, Placement wanted) {
-  if (wanted != Placement::automatic) return wanted;
-  return axis == Axis::pp ? Placement::snake : Placement::block;
+  require_invariant(wanted != Placement::optimized, "an axis is laid out before its mapping was chosen");
+  if (wanted != Placement::standard) return wanted;
+  return axis == Axis::pp || axis == Axis::tatp ? Placement::snake : Placement::block;
 }
 
 std::vector<AxisRequest> requests(const PlanSpec& plan) {
-  std::vector<Axis> order = plan.order;
-  std::sort(order.begin(), order.end());
-  if (order != std::vector<Axis>{Axis::tp, Axis::dp, Axis::pp}) {
-    throw PlanError("plan.mapping.order does not name tp, pp and dp once each");
+  for (int i = 0; i < kAxes; ++i) {
+    const auto axis = static_cast<Axis>(i);
+    const auto times = std::count(plan.order.begin(), plan.order.end(), axis);
+    if (times > 1 || (times == 0 && plan.degree(axis) > 1)) {
+      throw PlanError(fmt::format("plan.mapping.order names {} {} times instead of once", to_string(axis), times));
+    }
   }
   std::vector<AxisRequest> all;
   for (const Axis axis : plan.order) {
-    const auto found = plan.mapping.find(axis);
-    const AxisMapping wanted = found == plan.mapping.end() ? AxisMapping{} : found->second;
-    AxisRequest request{axis, degree_of(plan, axis), resolve(axis, wanted.placement), {}};
+    const AxisMapping wanted = plan.axis_mapping(axis);
+    AxisRequest request{axis, plan.degree(axis), resolve(axis, wanted.placement), {}};
     if (request.degree < 1) {
       throw PlanError(
           fmt::format("plan.{} {} is below 1; nearest valid: 1", to_string(axis), request.degree));
@@ -171,15 +165,12 @@ Layout strides(const Layout& inner, const Shape& shape) {
   return outer;
 }
 
-constexpr std::size_t slot(Axis axis) { return static_cast<std::size_t>(axis); }
-using RankOfAxis = std::array<int, kAxes>;
-
 /// The ranks whose tile is `number` in a layout.
-RankOfAxis ranks_at(const std::vector<AxisRequest>& axes, std::size_t number) {
-  RankOfAxis ranks{};
+Ranks ranks_at(const std::vector<AxisRequest>& axes, std::size_t number) {
+  Ranks ranks;
   for (const AxisRequest& axis : axes) {
     const auto degree = static_cast<std::size_t>(axis.degree);
-    ranks[slot(axis.axis)] = static_cast<int>(number % degree);
+    ranks.at(axis.axis) = static_cast<int>(number % degree);
     number /= degree;
   }
   return ranks;
@@ -264,7 +255,16 @@ std::vector<Coord> compress(const std::vector<Coord>& places, Shape& grid) {
 
 }  // namespace
 
-Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) : tp_(plan.tp), pp_(plan.pp), dp_(plan.dp) {
+AxisMapping explicit_mapping(Placement placement, const Shape& shape) {
+  const bool line = placement == Placement::block || placement == Placement::snake;
+  if (line && shape.rows == 1 && shape.cols > 1) return {Placement::row, {}};
+  if (line && shape.cols == 1 && shape.rows > 1) return {Placement::col, {}};
+  if (placement == Placement::row || placement == Placement::col) return {placement, {}};
+  return {placement, shape};
+}
+
+Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) {
+  for (int i = 0; i < kAxes; ++i) degrees_[static_cast<std::size_t>(i)] = plan.degree(static_cast<Axis>(i));
   const std::vector<AxisRequest> axes = requests(plan);
   const std::vector<Shape> shapes = ShapeSearch(axes, mesh.shape()).run();
   Layout layout;
@@ -274,36 +274,54 @@ Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) : tp_(plan.tp), pp_(pla
     strided |= axes[i].placement == Placement::strided;
     const bool snake = axes[i].placement == Placement::snake;
     shapes_[axes[i].axis] = shapes[i];
+    laid_out_[axes[i].axis] = explicit_mapping(axes[i].placement, shapes[i]);
     positions_[axes[i].axis] = snake ? topology::snake(shapes[i]) : topology::row_major(shapes[i]);
   }
   const Coord corner = find_corner(layout.rectangle, mesh);
   tiles_.resize(layout.places.size());
   for (std::size_t number = 0; number < layout.places.size(); ++number) {
-    const RankOfAxis rank = ranks_at(axes, number);
     const Coord place = layout.places[number];
-    tiles_[index(rank[slot(Axis::tp)], rank[slot(Axis::pp)], rank[slot(Axis::dp)])] =
-        mesh.tile_at({corner.x + place.x, corner.y + place.y});
+    tiles_[index(ranks_at(axes, number))] = mesh.tile_at({corner.x + place.x, corner.y + place.y});
   }
   if (!strided) return;
   for (const AxisRequest& axis : axes) observe(axis.axis, mesh);
 }
 
-std::vector<TileId> Mapping::tp_group(int pp, int dp) const {
-  std::vector<TileId> group;
-  for (int tp = 0; tp < tp_; ++tp) group.push_back(tile(tp, pp, dp));
-  return group;
+std::size_t Mapping::index(const Ranks& ranks) const {
+  std::size_t result = 0;
+  for (int i = kAxes; i-- > 0;) {
+    const auto axis = static_cast<Axis>(i);
+    result = result * static_cast<std::size_t>(degrees_[static_cast<std::size_t>(i)]) +
+             static_cast<std::size_t>(ranks.at(axis));
+  }
+  return result;
 }
 
-std::vector<TileId> Mapping::dp_group(int tp, int pp) const {
-  std::vector<TileId> group;
-  for (int dp = 0; dp < dp_; ++dp) group.push_back(tile(tp, pp, dp));
-  return group;
+std::vector<TileId> Mapping::group(Axis axis, Ranks ranks) const {
+  std::vector<TileId> members;
+  for (int rank = 0; rank < degrees_[static_cast<std::size_t>(axis)]; ++rank) {
+    ranks.at(axis) = rank;
+    members.push_back(tile(ranks));
+  }
+  return members;
 }
 
-std::vector<TileId> Mapping::pp_group(int tp, int dp) const {
-  std::vector<TileId> group;
-  for (int pp = 0; pp < pp_; ++pp) group.push_back(tile(tp, pp, dp));
-  return group;
+/// The member with rank 0 of each group of an axis.
+std::vector<Ranks> Mapping::first_members(Axis axis) const {
+  std::vector<Ranks> members{{}};
+  for (int i = 0; i < kAxes; ++i) {
+    const auto other = static_cast<Axis>(i);
+    if (other == axis) continue;
+    std::vector<Ranks> more;
+    for (const Ranks& each : members) {
+      for (int rank = 0; rank < degrees_[static_cast<std::size_t>(i)]; ++rank) {
+        more.push_back(each);
+        more.back().at(other) = rank;
+      }
+    }
+    members = std::move(more);
+  }
+  return members;
 }
 
 Shape Mapping::axis_shape(Axis axis) const {
@@ -317,30 +335,19 @@ const std::vector<Coord>& Mapping::axis_positions(Axis axis) const {
   return found == positions_.end() ? kAlone : found->second;
 }
 
-std::vector<TileId> Mapping::group(Axis axis, int others) const {
-  switch (axis) {
-    case Axis::tp:
-      return tp_group(others % pp_, others / pp_);
-    case Axis::pp:
-      return pp_group(others % tp_, others / tp_);
-    default:
-      return dp_group(others % tp_, others / tp_);
-  }
-}
-
 /// Takes the shape and positions of an axis from the tiles, when all groups of the axis make the same grid.
 void Mapping::observe(Axis axis, const Mesh& mesh) {
-  const int degree = static_cast<int>(group(axis, 0).size());
-  const int groups = static_cast<int>(tiles_.size()) / degree;
+  const int degree = degrees_[static_cast<std::size_t>(axis)];
+  const std::vector<Ranks> groups = first_members(axis);
   Shape common;
   std::vector<Coord> positions;
   bool grid = true;
-  for (int others = 0; others < groups && grid; ++others) {
+  for (std::size_t number = 0; number < groups.size() && grid; ++number) {
     std::vector<Coord> places;
-    for (const TileId tile : group(axis, others)) places.push_back(mesh.coord(tile));
+    for (const TileId tile : group(axis, groups[number])) places.push_back(mesh.coord(tile));
     Shape shape;
     std::vector<Coord> found = compress(places, shape);
-    if (others == 0) {
+    if (number == 0) {
       common = shape;
       positions = found;
     }

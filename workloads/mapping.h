@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <vector>
 
@@ -8,11 +9,18 @@
 
 namespace wafersim::workloads {
 
-/// Which tile plays which rank. Rank of a tile = (tp, pp, dp).
+/// All rows x cols = count, the most square first, the wider of two equally square ones first.
+std::vector<topology::Shape> factorizations(int count);
+
+/// A placement with its shape as a scenario writes it: a block or snake of one row or column is a `row` or
+/// `col`.
+AxisMapping explicit_mapping(Placement placement, const topology::Shape& shape);
+
+/// Which tile plays which ranks.
 class Mapping {
  public:
-  /// Lays the plan's axes on the mesh, nested from the inside out (plan.order): each axis arranges copies of
-  /// the inner rectangle in a shape of rows x cols copies.
+  /// Lays the plan's axes on the mesh, nested from the inside out (plan.order; axes of degree 1 may be left
+  /// out): each axis arranges copies of the inner rectangle in a shape of rows x cols copies.
   ///  * `row` = 1 x degree, `col` = degree x 1; `block RxC` row-major; `snake RxC` boustrophedon: consecutive
   ///  ranks are
   ///    neighbours. The order in which a ring visits a group is the collective's affair.
@@ -22,16 +30,18 @@ class Mapping {
   ///  * Without a shape: the most square factorization, wider than tall, with which the whole plan fits the
   ///  mesh. When
   ///    the most square one of every axis does not, others are tried, those of the outermost axis first.
-  ///  * `automatic`: a snake for pp (stage boundaries stay between neighbours), a block for tp and dp.
+  ///  * `standard`: a snake for pp and tatp (stages and members of a stream stay neighbours), a block for the
+  ///  others.
   /// With dead tiles the whole rectangle moves to the first place (row-major) where every tile lives.
-  /// Throws PlanError naming the axis and the sizes when it does not fit, or the dead tiles in the way.
+  /// Throws PlanError naming the axis and the sizes when it does not fit, or the dead tiles in the way;
+  /// InternalError for `optimized`.
   Mapping(const PlanSpec& plan, const topology::Mesh& mesh);
 
-  TileId tile(int tp, int pp, int dp) const { return tiles_[index(tp, pp, dp)]; }
+  TileId tile(const Ranks& ranks) const { return tiles_[index(ranks)]; }
   /// Tiles of a group along an axis, in rank order, through the member with the given other ranks.
-  std::vector<TileId> tp_group(int pp, int dp) const;
-  std::vector<TileId> dp_group(int tp, int pp) const;
-  std::vector<TileId> pp_group(int tp, int dp) const;
+  std::vector<TileId> group(Axis axis, Ranks ranks) const;
+  /// How an axis was laid out, written out in full: the same entry in the plan gives the same tiles.
+  const AxisMapping& laid_out(Axis axis) const { return laid_out_.at(axis); }
   /// The shape an axis was given: copies of the inner rectangle, rows x cols. Where a strided axis breaks up
   /// the rectangles inside it, the shape that an axis ends up with; 1 x degree when its tiles make no grid.
   topology::Shape axis_shape(Axis axis) const;
@@ -41,13 +51,12 @@ class Mapping {
 
  private:
   void observe(Axis axis, const topology::Mesh& mesh);
-  std::vector<TileId> group(Axis axis, int others) const;
-  std::size_t index(int tp, int pp, int dp) const {
-    return static_cast<std::size_t>((dp * pp_ + pp) * tp_ + tp);
-  }
-  int tp_ = 1, pp_ = 1, dp_ = 1;
+  std::size_t index(const Ranks& ranks) const;
+  std::vector<Ranks> first_members(Axis axis) const;
+  std::array<int, kAxes> degrees_{};
   std::vector<TileId> tiles_;
   std::map<Axis, topology::Shape> shapes_;
+  std::map<Axis, AxisMapping> laid_out_;
   std::map<Axis, std::vector<topology::Coord>> positions_;
 };
 

@@ -12,6 +12,8 @@ const char* to_string(Kernel kernel) {
       return "transfer";
     case Kernel::land:
       return "land";
+    case Kernel::pass:
+      return "pass";
     case Kernel::add:
       return "add";
     case Kernel::maximum:
@@ -28,6 +30,8 @@ const char* to_string(Kernel kernel) {
       return "linear_input";
     case Kernel::linear_weight:
       return "linear_weight";
+    case Kernel::bias_gradient:
+      return "bias_gradient";
     case Kernel::logits:
       return "logits";
     case Kernel::logits_input:
@@ -44,6 +48,12 @@ const char* to_string(Kernel kernel) {
       return "softmax";
     case Kernel::values:
       return "values";
+    case Kernel::attend:
+      return "attend";
+    case Kernel::row_products:
+      return "row_products";
+    case Kernel::attend_backward:
+      return "attend_backward";
     case Kernel::value_gradient:
       return "value_gradient";
     case Kernel::softmax_gradient:
@@ -68,6 +78,8 @@ const char* to_string(Kernel kernel) {
       return "embed_positions";
     case Kernel::embed_backward:
       return "embed_backward";
+    case Kernel::position_gradient:
+      return "position_gradient";
     case Kernel::row_maximum:
       return "row_maximum";
     case Kernel::row_sum:
@@ -82,6 +94,10 @@ const char* to_string(Kernel kernel) {
       return "update";
   }
   return "?";
+}
+
+bool overlap(const Region& a, const Region& b) {
+  return a.row < b.row_end() && b.row < a.row_end() && a.col < b.col_end() && b.col < a.col_end();
 }
 
 std::uint64_t total_rows(const Views& views) {

@@ -37,6 +37,8 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
+bool overlap(const Region& a, const Region& b);
+
 /// Which of the `total` addends of a sum a value has: first .. first + count - 1. One of one: it is complete.
 struct Terms {
   std::uint64_t first = 0;
@@ -66,6 +68,7 @@ enum class Kernel : std::uint8_t {
   none,      ///< no mathematics: nothing is read or written
   transfer,  ///< the regions that a message carries, in Meaning::writes at both of its ends
   land,      ///< as transfer, for partial sums: the receiver keeps them apart until `add` takes them
+  pass,      ///< as transfer or land, by a member that only passes the message on
   add,       ///< what has landed is added to the regions in Meaning::writes
   maximum,   ///< as add, with the larger of two values
   memory,    ///< allocates what it writes, frees what it discards
@@ -74,6 +77,7 @@ enum class Kernel : std::uint8_t {
   linear,           ///< Y <- X, W
   linear_input,     ///< dX <- dY, W
   linear_weight,    ///< dW (, dbias) <- X, dY
+  bias_gradient,    ///< dbias <- dY
   logits,           ///< Y <- X, table of output width x input width
   logits_input,     ///< dX <- dY, table
   logits_weight,    ///< dtable <- X, dY
@@ -82,6 +86,9 @@ enum class Kernel : std::uint8_t {
   scores,           ///< S <- q, k: scaled and masked
   softmax,          ///< P <- S
   values,           ///< O <- P, v
+  attend,           ///< O <- q, k, v of some keys: their part of the softmax-weighted sum, with running row statistics
+  row_products,     ///< row sums of O dO, for each head
+  attend_backward,  ///< dq, dk, dv <- q, k, v, dO, row products: of some keys
   value_gradient,   ///< dv <- P, dO
   softmax_gradient,  ///< dP <- dO, v
   score_gradient,    ///< dS <- P, dP
@@ -93,7 +100,8 @@ enum class Kernel : std::uint8_t {
   copy,                 ///< Y <- X
   embed,                ///< the rows of the table that this rank holds, zero for other tokens
   embed_positions,      ///< as embed, and the positions of those tokens
-  embed_backward,       ///< dtable (, dpositions) <- dY
+  embed_backward,       ///< dtable <- dY
+  position_gradient,    ///< dpositions <- dY
   row_maximum,          ///< of the rank's logits
   row_sum,              ///< of exp(logits - maximum)
   probabilities,        ///< <- logits, maximum, sum

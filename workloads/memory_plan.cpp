@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -107,17 +108,27 @@ class BoundBuilder {
     return result;
   }
 
+  /// Blocks of a stream that a neighbour may be ahead by.
+  static constexpr Bytes kPacedAhead = 2;
+
   /// Bytes of each collective (an axis and a tensor) that others may send before this member takes part:
   /// partial sums where it sums, because complete values then hold its own contribution, else everything.
   static std::map<std::pair<Axis, std::uint32_t>, Bytes> early_bytes(const StepTemplate& step) {
     std::map<std::pair<Axis, std::uint32_t>, Bytes> partial, all;
+    std::map<std::tuple<Axis, std::uint32_t, std::uint32_t>, Bytes> paced;  // the largest of each neighbour
     for (const Op& op : step.ops) {
       if (op.kind != OpKind::receive || op.scope != MatchScope::step) continue;
       const std::pair key{op.axis, op.operand.tensor};
+      if (op.operand.paced) {
+        Bytes& largest = paced[{op.axis, op.operand.tensor, op.peer}];
+        largest = std::max(largest, op.bytes);
+        continue;
+      }
       all[key] += op.bytes;
       if (op.operand.partial) partial[key] += op.bytes;
     }
     for (const auto& [key, bytes] : partial) all[key] = bytes;
+    for (const auto& [key, bytes] : paced) all[{std::get<0>(key), std::get<1>(key)}] += kPacedAhead * bytes;
     return all;
   }
 

@@ -42,7 +42,7 @@ Bucket select(const Bucket& bucket, Wanted wanted) {
   return result;
 }
 
-Bucket norms(const Bucket& bucket) {
+Bucket token_sums(const Bucket& bucket) {
   return select(bucket, [](const BucketPart& part) { return part.token_sums; });
 }
 
@@ -108,17 +108,20 @@ std::uint64_t Bucket::parameters() const {
 }
 
 bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket) {
-  if (step.shard().gathers() && norms(bucket).parameters() > 0) return true;
+  const Shard& s = step.shard();
+  if (s.sp > 1) return true;
+  if ((s.gathers() || s.tatp > 1) && token_sums(bucket).parameters() > 0) return true;
   return select(bucket, [](const BucketPart& part) { return part.kv_head >= 0; }).parameters() > 0;
 }
 
 void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket) {
+  const RankContext& context = step.context();
+  const Views by_tokens = own_gradients(step, token_sums(bucket));
   Deps ready;
-  if (step.shard().gathers()) {
-    const Views views = own_gradients(step, norms(bucket));
-    ready = gradient_collective(step, CollectiveKind::all_reduce, step.context().tp, views, ready);
-  }
+  if (step.shard().gathers()) ready = gradient_collective(step, CollectiveKind::all_reduce, context.tp, by_tokens, ready);
+  ready = gradient_collective(step, CollectiveKind::all_reduce, context.tatp, by_tokens, ready);
   ready = sum_shared_heads(step, bucket, ready);
+  ready = gradient_collective(step, CollectiveKind::all_reduce, context.sp, own_gradients(step, bucket), ready);
   const auto kind = step.plan().zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
   gradient_collective(step, kind, dp, own_gradients(step, bucket), ready);
 }

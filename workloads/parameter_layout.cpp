@@ -23,24 +23,30 @@ std::uint64_t parameters_in(const std::vector<Region>& regions) {
 }
 
 ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const PlanSpec& plan)
-    : model_(model), tp_(plan.tp), tatp_(1), hidden_(count(model.hidden)), replicated_(plan.tp > model.kv_heads) {
+    : model_(model),
+      tp_(plan.tp),
+      tatp_(plan.tatp),
+      chunks_(plan.tatp > 1 ? plan.overlap_near : 1),
+      hidden_(count(model.hidden)), replicated_(plan.tp > model.kv_heads) {
   for (int tp = 0; tp < tp_; ++tp) shards_.push_back(make_shard(model, {}, plan, {tp, 0, 0}));
   norm_ = hidden_ * (model.norm == models::Norm::layernorm ? 2 : 1);
   biases_ = 2 * norm_;
   kv_ = biases_ + (model.linear_bias ? 2 * hidden_ : 0);
   std::uint64_t next = kv_;
   if (replicated_) {
-    for (int tatp = 0; tatp < tatp_; ++tatp) next += count(model.kv_heads) * kv_block(tatp);
+    for (int slice = 0; slice < slices(); ++slice) next += count(model.kv_heads) * kv_block(slice);
   }
   for (int tp = 0; tp < tp_; ++tp) {
-    for (int tatp = 0; tatp < tatp_; ++tatp) {
+    for (int slice = 0; slice < slices(); ++slice) {
       Block& block = blocks_.emplace_back();
       block.first = next;
       for (std::size_t w = 0; w < kWeights; ++w) {
         const auto weight = static_cast<Weight>(w);
         std::uint64_t width = 0;
-        for (const Range& each : columns(weight, tp, tatp)) width += each.count;
-        if (weight == Weight::qkv && replicated_) width = share(shards_[static_cast<std::size_t>(tp)].q_width, tatp_, tatp);
+        for (const Range& each : columns(weight, tp, slice)) width += each.count;
+        if (weight == Weight::qkv && replicated_) {
+          width = share(shards_[static_cast<std::size_t>(tp)].q_width, slices(), slice);
+        }
         block.offset[w + 1] = block.offset[w] + rows(weight, tp) * width;
       }
       next += block.offset[kWeights];
@@ -48,9 +54,9 @@ ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const Pla
   }
 }
 
-/// Parameters of the k and v columns of one kv head that a tatp rank holds.
-std::uint64_t ParameterLayout::kv_block(int tatp) const {
-  return 2 * rows(Weight::qkv, 0) * share(count(model_.head_dim), tatp_, tatp);
+/// Parameters of a slice of the k and v columns of one kv head.
+std::uint64_t ParameterLayout::kv_block(int slice) const {
+  return 2 * rows(Weight::qkv, 0) * share(count(model_.head_dim), slices(), slice);
 }
 
 bool ParameterLayout::has_bias(Weight weight) const {
@@ -75,10 +81,10 @@ std::uint64_t ParameterLayout::rows(Weight weight, int tp) const {
   return input_columns(weight, tp).count + (has_bias(weight) ? 1 : 0);
 }
 
-std::vector<Range> ParameterLayout::columns(Weight weight, int tp, int tatp) const {
+std::vector<Range> ParameterLayout::columns(Weight weight, int tp, int slice) const {
   const Shard& shard = shards_[static_cast<std::size_t>(tp)];
   const auto cut = [&](std::uint64_t first, std::uint64_t width) {
-    const Range part = share_range(width, tatp_, tatp);
+    const Range part = share_range(width, slices(), slice);
     return Range{first + part.first, part.count};
   };
   if (weight == Weight::attention_output || weight == Weight::mlp_down) return {cut(0, hidden_)};
@@ -103,10 +109,10 @@ std::vector<Range> ParameterLayout::columns(Weight weight, int tp, int tatp) con
   return result;
 }
 
-WeightSlice ParameterLayout::weight(Weight weight, int tp, int tatp) const {
-  const Block& own = block(tp, tatp);
+WeightSlice ParameterLayout::weight(Weight weight, int tp, int number) const {
+  const Block& own = block(tp, number);
   const auto w = static_cast<std::size_t>(weight);
-  WeightSlice slice{{}, columns(weight, tp, tatp)};
+  WeightSlice slice{{}, columns(weight, tp, number)};
   const bool apart = weight == Weight::qkv && replicated_;
   std::uint64_t next = own.first + own.offset[w];
   for (const Range& each : slice.columns) {
@@ -116,21 +122,31 @@ WeightSlice ParameterLayout::weight(Weight weight, int tp, int tatp) const {
     if (apart) break;
   }
   if (!apart) return slice;
-  for (const Region& pair : replicated_kv(tp, tatp)) {
+  for (const Region& pair : kv_slice(tp, number)) {
     slice.regions.push_back(column(pair.row, pair.rows / 2));
     slice.regions.push_back(column(pair.row + pair.rows / 2, pair.rows / 2));
   }
   return slice;
 }
 
-std::vector<Region> ParameterLayout::replicated_kv(int tp, int tatp) const {
+/// By kv head of the rank.
+std::vector<Region> ParameterLayout::kv_slice(int tp, int slice) const {
   std::vector<Region> result;
-  if (!replicated_) return result;
   const Range heads = shards_[static_cast<std::size_t>(tp)].kv_heads;
   std::uint64_t first = kv_;
-  for (int before = 0; before < tatp; ++before) first += count(model_.kv_heads) * kv_block(before);
+  for (int before = 0; before < slice; ++before) first += count(model_.kv_heads) * kv_block(before);
   for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
-    result.push_back(column(first + head * kv_block(tatp), kv_block(tatp)));
+    result.push_back(column(first + head * kv_block(slice), kv_block(slice)));
+  }
+  return result;
+}
+
+std::vector<ParameterLayout::SharedHead> ParameterLayout::replicated_kv(int tp, int tatp) const {
+  std::vector<SharedHead> result;
+  if (!replicated_) return result;
+  for (int slice = tatp * chunks_; slice < (tatp + 1) * chunks_; ++slice) {
+    std::uint64_t head = shards_[static_cast<std::size_t>(tp)].kv_heads.first;
+    for (const Region& region : kv_slice(tp, slice)) result.push_back({static_cast<int>(head++), region});
   }
   return result;
 }
@@ -153,6 +169,10 @@ Range ParameterLayout::vocabulary(int tp, int tatp) const {
   return {all.first + part.first, part.count};
 }
 
+std::uint64_t ParameterLayout::padded_vocabulary() const {
+  return shards_.back().vocab.end();
+}
+
 Region ParameterLayout::table(bool of_head, int tp, int tatp) const {
   const Range rows = vocabulary(tp, tatp);
   const std::uint64_t before = of_head ? final_norm().rows : positions().rows;
@@ -160,14 +180,15 @@ Region ParameterLayout::table(bool of_head, int tp, int tatp) const {
 }
 
 Region ParameterLayout::whole_table() const {
-  return column(positions().rows, shards_.front().vocab.count * static_cast<std::uint64_t>(tp_) * hidden_);
+  return column(positions().rows, padded_vocabulary() * hidden_);
 }
 
 std::vector<Region> ParameterLayout::layer(int tp, int tatp) const {
   std::vector<Region> result{column(0, kv_)};
-  for (const Region& each : replicated_kv(tp, tatp)) result.push_back(each);
-  const Block& own = block(tp, tatp);
-  result.push_back(column(own.first, own.offset[kWeights]));
+  for (const SharedHead& each : replicated_kv(tp, tatp)) result.push_back(each.region);
+  std::uint64_t size = 0;
+  for (int slice = tatp * chunks_; slice < (tatp + 1) * chunks_; ++slice) size += block(tp, slice).offset[kWeights];
+  result.push_back(column(block(tp, tatp * chunks_).first, size));
   return result;
 }
 

@@ -13,17 +13,18 @@ namespace wafersim::workloads {
 enum class Weight : std::uint8_t { qkv, attention_output, mlp_up, mlp_down };
 inline constexpr std::size_t kWeights = 4;
 
-/// The columns of a weight that one tatp rank of a tp rank holds: blocks of (input width, plus one row for a
-/// bias) x columns, one region for each run of output columns, row-major within it.
+/// A slice of the columns of a weight: blocks of (input width, plus one row for a bias) x columns, one region for
+/// each run of output columns, row-major within it.
 struct WeightSlice {
   std::vector<Region> regions;
-  std::vector<Range> columns;  ///< of the output tensor, by region unless a region serves several
+  std::vector<Range> columns;   ///< of the output tensor, by region
   std::uint64_t width() const;  ///< columns
 };
 
 /// Where each parameter of a layer, of the embedding and of the head stands in the one-column matrix of its
-/// bucket. A parameter that several ranks hold stands in one place for all of them.
-///   layer:     norms, output biases, replicated k and v blocks, then the blocks of each (tp, tatp) rank in turn
+/// bucket. A parameter that several ranks hold stands in one place for all of them. The columns of what a tp rank
+/// holds are cut into slices: `chunks` for each tatp rank, those of rank j being j chunks .. (j + 1) chunks - 1.
+///   layer:     norms, output biases, replicated k and v blocks, then the blocks of each tp rank and slice in turn
 ///   embedding: learned positions (context x hidden), then the table (padded vocabulary x hidden)
 ///   head:      final norm, then the table, unless it is tied to an embedding on the same stage
 class ParameterLayout {
@@ -34,7 +35,9 @@ class ParameterLayout {
   Region norm(int which) const;
   /// Of the attention output (0) or the MLP output (1); no rows without biases.
   Region output_bias(int which) const;
-  WeightSlice weight(Weight weight, int tp, int tatp) const;
+  WeightSlice weight(Weight weight, int tp, int slice) const;
+  /// Slices of a tatp rank.
+  int chunks() const { return chunks_; }
   /// Input columns of a weight: of all ranks, and those of one tp rank.
   Range input_columns(Weight weight, int tp) const;
   std::uint64_t input_width(Weight weight) const;
@@ -45,34 +48,42 @@ class ParameterLayout {
 
   Region positions() const;
   Region final_norm() const;
-  /// Table rows of a rank, in the embedding or in a head with a table of its own.
+  /// Table rows of a tatp rank, in the embedding or in a head with a table of its own.
   Region table(bool of_head, int tp, int tatp) const;
   /// Of the embedding, all ranks' rows.
   Region whole_table() const;
   Range vocabulary(int tp, int tatp) const;
+  std::uint64_t padded_vocabulary() const;
 
   /// All that a rank holds of a layer.
   std::vector<Region> layer(int tp, int tatp) const;
   std::vector<Region> embedding(int tp, int tatp) const;
   std::vector<Region> head(int tp, int tatp, bool own_table) const;
   /// k and v blocks that stand on several tp ranks; none unless tp > kv heads.
-  std::vector<Region> replicated_kv(int tp, int tatp) const;
+  struct SharedHead {
+    int kv_head = 0;
+    Region region;
+  };
+  std::vector<SharedHead> replicated_kv(int tp, int tatp) const;
 
  private:
   struct Block {
     std::uint64_t first = 0;
     std::array<std::uint64_t, kWeights + 1> offset{};
   };
-  std::uint64_t kv_block(int tatp) const;
-  const Block& block(int tp, int tatp) const {
-    return blocks_[static_cast<std::size_t>(tp * tatp_ + tatp)];
+  std::uint64_t kv_block(int slice) const;
+  std::vector<Region> kv_slice(int tp, int slice) const;
+  const Block& block(int tp, int slice) const {
+    return blocks_[static_cast<std::size_t>(tp * slices() + slice)];
   }
-  std::vector<Range> columns(Weight weight, int tp, int tatp) const;
+  int slices() const { return tatp_ * chunks_; }
+  std::vector<Range> columns(Weight weight, int tp, int slice) const;
   std::uint64_t rows(Weight weight, int tp) const;
 
   const models::TransformerSpec& model_;
   int tp_;
   int tatp_;
+  int chunks_;
   std::vector<Shard> shards_;  ///< by tp rank
   std::uint64_t hidden_ = 0;
   std::uint64_t norm_ = 0;      ///< parameters of one norm

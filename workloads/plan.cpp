@@ -23,6 +23,9 @@ void require_at_least_one(Faults& faults, const char* key, std::int64_t value) {
 void check_counts(Faults& faults, const PlanSpec& plan, const TrainingSpec& training) {
   require_at_least_one(faults, "plan.dp", plan.dp);
   require_at_least_one(faults, "plan.tp", plan.tp);
+  require_at_least_one(faults, "plan.tatp", plan.tatp);
+  require_at_least_one(faults, "plan.sp.degree", plan.sp_degree);
+  require_at_least_one(faults, "plan.overlap.near", plan.overlap_near);
   require_at_least_one(faults, "plan.pp", plan.pp);
   require_at_least_one(faults, "plan.virtual_stages", plan.virtual_stages);
   require_at_least_one(faults, "plan.collective_chunks", plan.collective_chunks);
@@ -34,12 +37,51 @@ void check_counts(Faults& faults, const PlanSpec& plan, const TrainingSpec& trai
 }
 
 void check_order(Faults& faults, const PlanSpec& plan) {
-  std::vector<Axis> order = plan.order;
-  std::sort(order.begin(), order.end());
-  if (order == std::vector<Axis>{Axis::tp, Axis::dp, Axis::pp}) return;
   std::vector<std::string> names;
   for (const Axis axis : plan.order) names.emplace_back(to_string(axis));
-  faults.push_back(fmt::format("plan.mapping.order [{}] does not name tp, pp and dp once each", join(names)));
+  for (const Axis axis : default_order()) {
+    const auto times = std::count(plan.order.begin(), plan.order.end(), axis);
+    if (times == 1 || (times == 0 && plan.degree(axis) == 1)) continue;
+    faults.push_back(fmt::format("plan.mapping.order [{}] names {} {} times instead of once", join(names),
+                                 to_string(axis), times));
+  }
+}
+
+/// How the sequence is cut, and whether attention can work on the parts.
+void check_sequence(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
+  const std::int64_t parts = std::int64_t{2} * plan.sp_degree * plan.tatp;
+  if (parts > 2 && model.sequence < parts) {
+    faults.push_back(fmt::format(
+        "model.sequence {} gives some of the {} ranks that cut it (sp {} * tatp {}) no tokens; nearest valid: {}",
+        model.sequence, parts / 2, plan.sp_degree, plan.tatp, parts));
+  }
+  const bool own_kind = plan.sp == SequenceParallel::ulysses || plan.sp == SequenceParallel::ring;
+  if (plan.sp_degree > 1 && !own_kind) {
+    faults.push_back(fmt::format("plan.sp.degree {} is for kinds ulysses and ring with a group of their own; nearest "
+                                 "valid: 1",
+                                 plan.sp_degree));
+  }
+  const bool heads_over_tatp = plan.tatp > 1 && plan.stream.attention == StreamAttention::heads;
+  const bool heads_over_sp = plan.sp == SequenceParallel::ulysses && plan.sp_degree > 1;
+  if (heads_over_tatp && heads_over_sp) {
+    faults.emplace_back(
+        "plan.tatp.attention heads cannot be combined with plan.sp ulysses: heads are exchanged over one axis only; "
+        "nearest valid: plan.tatp.attention stream_kv");
+  }
+  const std::int64_t kv_of_rank = std::max<std::int64_t>(1, model.kv_heads / std::max(plan.tp, 1));
+  const int exchanging = heads_over_sp ? plan.sp_degree : heads_over_tatp ? plan.tatp : 1;
+  if (exchanging > kv_of_rank) {
+    faults.push_back(fmt::format(
+        "plan.{} {} exchanges heads, but a tensor-parallel rank has {} key/value heads only; nearest valid: {}",
+        heads_over_sp ? "sp.degree" : "tatp", exchanging, kv_of_rank, kv_of_rank));
+  }
+  const bool streams = (plan.tatp > 1 && plan.stream.attention == StreamAttention::stream_kv) ||
+                       (plan.sp == SequenceParallel::ring && plan.sp_degree > 1);
+  if (streams && model.attention_kernel == models::AttentionKernel::materialized) {
+    faults.emplace_back(
+        "model.attention_kernel materialized needs all keys at once, but keys and values stream (plan.tatp, plan.sp "
+        "ring); nearest valid: fused");
+  }
 }
 
 std::string list_of(const std::vector<int>& values) {
@@ -143,7 +185,7 @@ void check_batch(Faults& faults, const PlanSpec& plan, const TrainingSpec& train
 void check_tiles(Faults& faults, const PlanSpec& plan, const topology::Mesh& mesh) {
   std::int64_t alive = 0;
   for (TileId tile = 0; tile < mesh.tile_count(); ++tile) alive += mesh.alive(tile) ? 1 : 0;
-  const std::int64_t replica = std::int64_t{plan.tp} * plan.pp;
+  const std::int64_t replica = std::int64_t{plan.tp} * plan.tatp * plan.sp_degree * plan.pp;
   const std::int64_t needed = replica * plan.dp;
   if (needed <= alive) return;
   const std::int64_t replicas = alive / replica;
@@ -226,7 +268,78 @@ const char* to_string(Collective collective) {
   return "?";
 }
 
-std::vector<Axis> default_order() { return {Axis::tp, Axis::pp, Axis::dp}; }
+std::vector<Axis> default_order() { return {Axis::tp, Axis::tatp, Axis::sp, Axis::pp, Axis::dp}; }
+
+int& Ranks::at(Axis axis) {
+  switch (axis) {
+    case Axis::tp:
+      return tp;
+    case Axis::tatp:
+      return tatp;
+    case Axis::sp:
+      return sp;
+    case Axis::ep:
+      return ep;
+    case Axis::dp:
+      return dp;
+    case Axis::pp:
+      return pp;
+    case Axis::none:
+      break;
+  }
+  throw InternalError("no rank belongs to no axis");
+}
+
+int Ranks::at(Axis axis) const { return Ranks(*this).at(axis); }
+const char* to_string(Placement placement) {
+  switch (placement) {
+    case Placement::standard:
+      return "default";
+    case Placement::optimized:
+      return "auto";
+    case Placement::row:
+      return "row";
+    case Placement::col:
+      return "col";
+    case Placement::block:
+      return "block";
+    case Placement::snake:
+      return "snake";
+    case Placement::strided:
+      return "strided";
+  }
+  return "?";
+}
+
+std::string to_string(const AxisMapping& mapping) {
+  const std::string word = to_string(mapping.placement);
+  return mapping.shape ? word + " " + topology::to_string(*mapping.shape) : word;
+}
+
+int PlanSpec::degree(Axis axis) const {
+  switch (axis) {
+    case Axis::tp:
+      return tp;
+    case Axis::tatp:
+      return tatp;
+    case Axis::sp:
+      return sp_degree;
+    case Axis::dp:
+      return dp;
+    case Axis::pp:
+      return pp;
+    case Axis::ep:
+    case Axis::none:
+      break;
+  }
+  return 1;
+}
+
+AxisMapping PlanSpec::axis_mapping(Axis axis) const {
+  const auto found = mapping.find(axis);
+  return found == mapping.end() ? AxisMapping{} : found->second;
+}
+
 
 Bytes element_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
 
@@ -238,6 +351,7 @@ void validate_plan(const PlanSpec& plan, const TrainingSpec& training, const mod
   if (faults.empty()) {
     check_schedule(faults, plan, training);
     check_model(faults, plan, model);
+    check_sequence(faults, plan, model);
     check_batch(faults, plan, training);
     check_tiles(faults, plan, mesh);
   }

@@ -18,6 +18,19 @@ enum class Axis : std::uint8_t { tp, tatp, sp, ep, dp, pp, none };
 inline constexpr int kAxes = 6;
 const char* to_string(Axis axis);
 
+/// A tile's rank along each axis.
+struct Ranks {
+  int tp = 0;
+  int tatp = 0;
+  int sp = 0;
+  int ep = 0;
+  int dp = 0;
+  int pp = 0;
+  int& at(Axis axis);
+  int at(Axis axis) const;
+  auto operator<=>(const Ranks&) const = default;
+};
+
 enum class MemoryClass : std::uint8_t {
   parameters,
   gradients,
@@ -38,37 +51,78 @@ enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2 };
 const char* to_string(PipelineSchedule schedule);
 /// Where the token embedding's table is: cut over the tensor-parallel ranks, or whole on each.
 enum class EmbeddingTable { sharded, replicated };
-enum class SequenceParallel { none, megatron };
+/// How the sequence is cut beyond the other axes. `megatron`: the residual stream over tp. `ulysses`: tokens, with
+/// an exchange for heads around attention (Jacobs et al. 2023). `ring`: tokens, with keys and values that visit every
+/// rank (Liu et al. 2023).
+enum class SequenceParallel { none, megatron, ulysses, ring };
+/// Whose ranks cut the sequence: ranks of its own, the tensor-parallel ones (megatron), or the tensor-stream ones,
+/// whose attention then works as the kind says.
+enum class SequenceGroup { own, tp, tatp };
+
+/// Which operand of a product travels along a tensor stream. `automatic`: the smaller one, for attention and MLP
+/// each.
+enum class StreamOperand { automatic, weights, inputs };
+/// What tensor-stream ranks exchange for attention, when their tokens are cut: keys and values stream, or heads are
+/// exchanged for tokens.
+enum class StreamAttention { stream_kv, heads };
+/// How blocks travel. `flood`: one hop a round, outward in both directions. `wrapped_ring`: one way, the last member
+/// sends to the first. `interleaved_ring`: one way round a ring whose neighbours are at most two places apart
+/// (MeshGEMM).
+enum class StreamVariant { flood, wrapped_ring, interleaved_ring };
+/// How a block passes the members between two that are not neighbours: through the routers, or member by member.
+enum class StreamRelay { cut_through, store_and_forward };
+
+/// The options of the tensor-stream axis.
+struct StreamSpec {
+  StreamOperand operand = StreamOperand::automatic;
+  StreamAttention attention = StreamAttention::stream_kv;
+  StreamVariant variant = StreamVariant::flood;
+  StreamRelay relay = StreamRelay::cut_through;
+};
 enum class Collective { automatic, ring, line, rows_cols, tree };
 const char* to_string(Collective collective);
 
-/// How an axis lands on the mesh.
-enum class Placement { automatic, row, col, block, snake, strided };
+/// How an axis lands on the mesh. `standard`: a snake for pp, a block for the others. `optimized`: left to
+/// choose_mapping(), which replaces it by one of the others before a plan is laid out.
+enum class Placement { standard, optimized, row, col, block, snake, strided };
 struct AxisMapping {
-  Placement placement = Placement::automatic;
+  Placement placement = Placement::standard;
   std::optional<topology::Shape> shape;
   bool operator==(const AxisMapping&) const = default;
 };
 
-/// tp, pp, dp.
+const char* to_string(Placement placement);
+/// As a scenario writes it: "snake 4x8", "row", "default".
+std::string to_string(const AxisMapping& mapping);
+
+/// tp, tatp, sp, pp, dp.
 std::vector<Axis> default_order();
 
 struct PlanSpec {
   int dp = 1;
   int tp = 1;
+  int tatp = 1;
+  StreamSpec stream;
   int pp = 1;
   SequenceParallel sp = SequenceParallel::none;
+  SequenceGroup sp_group = SequenceGroup::own;  ///< of ulysses and ring; megatron uses tp
+  int sp_degree = 1;                            ///< of a group of its own
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;                     ///< chunks of layers on each stage; more than one with interleaved
   std::vector<int> layers_per_stage;          ///< by virtual stage; empty: as even as can be
   EmbeddingTable embedding = EmbeddingTable::sharded;
   int zero = 0;                               ///< 0, or 1: optimizer states sharded over dp
   bool pp_transfer_full = false;              ///< without SP: every rank sends the whole boundary tensor
-  std::map<Axis, AxisMapping> mapping;        ///< axes left out are automatic
+  std::map<Axis, AxisMapping> mapping;        ///< axes left out are `standard`
   std::vector<Axis> order = default_order();  ///< nesting from the inside out
+  bool order_given = false;                   ///< otherwise choose_mapping() may change the order
   Collective collectives = Collective::automatic;
   int collective_chunks = 1;  ///< pieces into which each collective's vector is cut
-  int tiles_used() const { return dp * tp * pp; }
+  int overlap_near = 1;       ///< chunks into which a block of a tensor stream is cut
+  int tiles_used() const { return dp * tp * tatp * sp_degree * pp; }
+  int degree(Axis axis) const;
+  /// The entry of `mapping`, or what an axis without one has.
+  AxisMapping axis_mapping(Axis axis) const;
 };
 
 struct TrainingSpec {

@@ -24,10 +24,6 @@ bool Held::add(const Held& other) {
   return true;
 }
 
-bool overlap(const Region& a, const Region& b) {
-  return a.row < b.row_end() && b.row < a.row_end() && a.col < b.col_end() && b.col < a.col_end();
-}
-
 Region intersection(const Region& a, const Region& b) {
   const std::uint64_t row = std::max(a.row, b.row), col = std::max(a.col, b.col);
   return {row, std::min(a.row_end(), b.row_end()) - row, col, std::min(a.col_end(), b.col_end()) - col};

@@ -39,7 +39,6 @@ class RegionMap {
   std::vector<Cell> cells_;
 };
 
-bool overlap(const Region& a, const Region& b);
 /// The part that both have; they must overlap.
 Region intersection(const Region& a, const Region& b);
 /// `from` without `cut`: at most four rectangles.

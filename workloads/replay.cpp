@@ -165,7 +165,7 @@ void Replay::complete(const Instance& instance) {
   const Dependents& index = dependents_[step_of(instance).step_template];
   for (std::uint32_t i = index.first[instance.op]; i < index.first[instance.op + 1]; ++i) {
     const std::uint32_t later = index.ops[i];
-    if (--open.missing[later] == 0) ready_.push_back({instance.tile, instance.step, later});
+    if (--open.missing[later] == 0) make_ready({instance.tile, instance.step, later});
   }
   const bool last = --open.operations_left == 0;
   const bool delivers = !op_of(instance).detached && --open.results_left == 0;
@@ -180,6 +180,15 @@ void Replay::complete(const Instance& instance) {
 }
 
 void Replay::deliver(std::uint32_t tile, std::uint32_t step) { tiles_[tile].delivered[step] = true; }
+
+/// Memory is freed as early as the rules permit, so that an observer sees what is used too late.
+void Replay::make_ready(const Instance& instance) {
+  if (op_of(instance).kind == OpKind::free) {
+    ready_.push_front(instance);
+  } else {
+    ready_.push_back(instance);
+  }
+}
 
 bool Replay::is_complete(const Instance& instance) const {
   const TileState& state = tiles_[instance.tile];

@@ -112,6 +112,7 @@ class Replay {
   void drain(std::uint32_t tile, std::size_t engine);
   void match(const Instance& instance, bool is_send);
   void complete(const Instance& instance);
+  void make_ready(const Instance& instance);
   void deliver(std::uint32_t tile, std::uint32_t step);
 
   bool is_complete(const Instance& instance) const;

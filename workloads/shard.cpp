@@ -21,7 +21,45 @@ void cut_heads(Shard& shard, const models::TransformerSpec& model, const PlanSpe
   shard.kv_heads.count = ceil_div(shard.heads.end(), per_group) - shard.kv_heads.first;
 }
 
+/// The part of some positions that a member gets: a run, or two with `zigzag`.
+std::vector<Range> cut_positions(const std::vector<Range>& positions, int parts, int member, bool zigzag) {
+  const TokenSet all{positions, 0};
+  if (!zigzag) return all.part(parts, member).ranges;
+  std::vector<Range> result = all.part(2 * parts, member).ranges;
+  for (const Range& each : all.part(2 * parts, 2 * parts - 1 - member).ranges) {
+    if (!result.empty() && result.back().end() == each.first) {
+      result.back().count += each.count;
+    } else {
+      result.push_back(each);
+    }
+  }
+  return result;
+}
+
+std::vector<Range> positions_of(const models::TransformerSpec& model, const PlanSpec& plan, int sp, int tatp) {
+  const bool causal = model.attention == models::AttentionMask::causal;
+  const bool ring = plan.sp == SequenceParallel::ring && plan.sp_degree > 1;
+  const bool streams = plan.tatp > 1 && plan.stream.attention == StreamAttention::stream_kv;
+  const std::vector<Range> all{{0, count(model.sequence)}};
+  return cut_positions(cut_positions(all, plan.sp_degree, sp, causal && ring), plan.tatp, tatp, causal && streams);
+}
+
 }  // namespace
+
+TokenSet work_tokens(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan, int sp,
+                     int tatp) {
+  const std::uint64_t sequences = count(training.microbatch);
+  TokenSet result;
+  for (int s = 0; s <= sp; ++s) {
+    for (int t = 0; t < plan.tatp && (s < sp || t <= tatp); ++t) {
+      const std::vector<Range> positions = positions_of(model, plan, s, t);
+      result.ordinal += result.count();
+      result.ranges.clear();
+      for (const Range& each : positions) result.ranges.push_back({each.first * sequences, each.count * sequences});
+    }
+  }
+  return result;
+}
 
 std::uint64_t share(std::uint64_t total, int parts, int member) {
   const auto n = static_cast<std::uint64_t>(parts);
@@ -73,7 +111,10 @@ Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& train
   shard.sequences = count(training.microbatch);
   shard.sequence = count(model.sequence);
   shard.all_tokens = shard.sequences * shard.sequence;
-  shard.work = {{{0, shard.all_tokens}}, 0};
+  shard.tatp = plan.tatp;
+  shard.sp = plan.sp_degree;
+  shard.work = work_tokens(model, training, plan, rank.sp, rank.tatp);
+  for (int tatp = 0; tatp < plan.tatp; ++tatp) shard.line.push_back(work_tokens(model, training, plan, rank.sp, tatp));
   shard.local = shard.sequence_parallel ? shard.work.part(plan.tp, rank.tp) : shard.work;
   shard.tokens = shard.work.count();
   shard.local_tokens = shard.local.count();
@@ -86,7 +127,6 @@ Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& train
   shard.up_width = shard.ffn.count * (model.mlp == models::Mlp::swiglu ? 2 : 1);
   const std::uint64_t vocab = ceil_div(count(model.vocab), count(plan.tp));
   shard.vocab = {vocab * static_cast<std::uint64_t>(rank.tp), vocab};
-  shard.keys = model.attention == models::AttentionMask::causal ? (shard.sequence + 2) / 2 : shard.sequence;
   shard.element = element_bytes(training.precision);
   return shard;
 }

@@ -49,6 +49,8 @@ struct InnerRank {
 struct Shard {
   InnerRank rank;
   int tp = 1;
+  int tatp = 1;
+  int sp = 1;  ///< ranks of a group of its own
   bool sequence_parallel = false;  ///< megatron: the residual stream is cut over tp
   /// Dropout with masks of one byte an element. Kept exactly with materialized attention, the setting of
   /// Korthikanti et al. 2022, so that what a layer saves is their table 2 to the byte; fused attention stands
@@ -60,6 +62,7 @@ struct Shard {
   std::uint64_t sequence = 0;      ///< tokens of one
   std::uint64_t all_tokens = 0;    ///< of the microbatch
   TokenSet work;                   ///< that this rank's products work on
+  std::vector<TokenSet> line;      ///< those of each tatp rank with the same other ranks
   TokenSet local;                  ///< of them, those of its residual stream: its share with megatron
   std::uint64_t tokens = 0;        ///< in `work`
   std::uint64_t local_tokens = 0;  ///< in `local`
@@ -72,7 +75,6 @@ struct Shard {
   Range ffn;                   ///< columns of the MLP
   std::uint64_t up_width = 0;  ///< their number, or twice it for gate and up
   Range vocab;                 ///< of the vocabulary padded to a multiple of tp
-  std::uint64_t keys = 0;      ///< that a query attends to on average, rounded up: s, or (s + 1) / 2 under the causal mask
   Bytes element = 2;
 
   std::uint64_t qkv_width() const { return q_width + 2 * kv_width; }
@@ -89,6 +91,12 @@ struct Shard {
 
   bool gathers() const { return sequence_parallel && tp > 1; }
 };
+
+/// The tokens that a rank works on. The positions of a sequence are cut over sp, each part over tatp. Where keys and
+/// values visit every rank and the mask is causal, each rank gets two runs of positions, the i-th from the front and
+/// from the back, so that all have equally many query-key pairs (zig-zag).
+TokenSet work_tokens(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan, int sp,
+                     int tatp);
 
 /// The shard of `rank`. Ragged heads, tokens and widths go to the first ranks; with no more tensor-parallel
 /// ranks than kv heads, query heads stay with theirs.

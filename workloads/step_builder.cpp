@@ -69,7 +69,7 @@ std::uint64_t pack(std::uint64_t high, std::uint64_t low) { return high << 32 | 
 void add_operation(ContentHash& content, const Op& op) {
   const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };
   content.add(byte(op.kind) | byte(op.axis) << 8 | byte(op.memory_class) << 16 | byte(op.scope) << 24 |
-              byte(op.detached) << 32 | byte(op.operand.partial) << 40);
+              byte(op.detached) << 32 | byte(op.operand.partial) << 40 | byte(op.operand.paced) << 48);
   content.add(pack(op.first_dependency, op.dependency_count)).add(pack(op.work, op.peer));
   content.add(pack(op.channel, op.operand.tensor)).add(op.bytes);
   content.add(op.operand.meaning);
@@ -131,7 +131,22 @@ OpId StepBuilder::allocate(MemoryClass memory_class, Bytes bytes, const std::vec
 
 OpId StepBuilder::free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
                        const Operand& held) {
-  return memory(OpKind::free, memory_class, bytes, after, held);
+  std::vector<OpId> all = after;
+  for (const View& gone : trace_.meanings[held.meaning].discards) {
+    for (const Use& use : uses_[gone.tensor]) {
+      const bool same = use.view.layer == gone.layer && use.view.absolute == gone.absolute;
+      if (same && overlap(use.view.region, gone.region)) all.push_back(use.op);
+    }
+  }
+  return memory(OpKind::free, memory_class, bytes, all, held);
+}
+
+void StepBuilder::record_uses(OpId id, const Op& op) {
+  if (op.kind == OpKind::free || op.operand.meaning == 0) return;
+  const Meaning& meaning = trace_.meanings[op.operand.meaning];
+  for (const Views& views : {meaning.reads, meaning.writes}) {
+    for (const View& view : views) uses_[view.tensor].push_back({id, view});
+  }
 }
 
 std::uint32_t StepBuilder::new_channels(std::uint32_t count) {
@@ -152,6 +167,7 @@ std::uint32_t StepBuilder::finish() {
                     std::exchange(template_.dependencies, {})};
   template_.name = done.name;
   next_channel_ = 0;
+  uses_.clear();
   done.ops.shrink_to_fit();
   done.dependencies.shrink_to_fit();
   return intern_in(trace_.templates, trace_.interned.templates, std::move(done));
@@ -202,6 +218,7 @@ OpId StepBuilder::add(Op op, const std::vector<OpId>& after) {
   op.dependency_count = static_cast<std::uint32_t>(all.size()) - op.first_dependency;
   require_invariant(op.dependency_count == 0 || all.back() < id, "an operation depends on earlier ones only");
   template_.ops.push_back(op);
+  record_uses(id, op);
   return id;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "workloads/trace.h"
@@ -27,6 +28,8 @@ class StepBuilder {
                MatchScope scope = MatchScope::step);
   OpId allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
                 const Operand& holds = {});
+  /// Also waits for every earlier operation of the step that reads, writes or sends what the meaning of `held`
+  /// discards.
   OpId free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after, const Operand& held = {});
   /// Marks an operation as one that later steps do not wait for.
   void detach(OpId op) { template_.ops[op].detached = true; }
@@ -53,9 +56,17 @@ class StepBuilder {
   OpId memory(OpKind kind, MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
               const Operand& what);
   std::uint32_t intern(const Work& work);
+  void record_uses(OpId id, const Op& op);
+
+  /// An operation and a view that it reads or writes.
+  struct Use {
+    OpId op = 0;
+    View view;
+  };
 
   Trace& trace_;
   StepTemplate template_;
+  std::unordered_map<std::uint32_t, std::vector<Use>> uses_;  ///< by tensor
   std::uint32_t next_channel_ = 0;
 };
 

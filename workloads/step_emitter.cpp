@@ -157,6 +157,11 @@ Views StepEmitter::gathered_source(const std::string& tensor) {
   return tensor == tensors::kStreamGradient ? stream_gradient(1) : local(tensor);
 }
 
+TensorName StepEmitter::gathered_name(const std::string& tensor) const {
+  if (shard().gathers()) return {tensor + ".gathered"};
+  return {tensor, tensor == tensors::kStreamGradient ? 1 : 0};
+}
+
 Views StepEmitter::gathered(const std::string& tensor) {
   return shard().gathers() ? work(tensor + ".gathered") : gathered_source(tensor);
 }

@@ -9,6 +9,7 @@
 #include "workloads/parameter_layout.h"
 #include "workloads/shard.h"
 #include "workloads/step_builder.h"
+#include "workloads/stream_schedule.h"
 
 namespace wafersim::workloads {
 
@@ -38,6 +39,8 @@ struct RankContext {
   const ParameterLayout& layout;
   Shard shard;
   Group tp;
+  Group tatp;
+  Group sp;
   std::vector<Range> kv_sharers{};   ///< by kv head: the tensor-parallel ranks that hold it, when there are several
   std::uint32_t previous_stage = 0;  ///< peer with the same ranks on the neighbouring stages
   std::uint32_t next_stage = 0;
@@ -54,6 +57,14 @@ inline constexpr const char* kStreamGradient = "stream.gradient";
 inline constexpr const char* kWeights = "weights";
 inline constexpr const char* kGradients = "gradients";
 }  // namespace tensors
+
+/// A tensor of the step's layer, or of a layer further on.
+struct TensorName {
+  TensorName(const char* tensor) : name(tensor) {}
+  TensorName(std::string tensor, int further = 0) : name(std::move(tensor)), layer(further) {}
+  std::string name;
+  int layer = 0;
+};
 
 /// Writes the operations of one step in the terms of a transformer. A thin layer over StepBuilder: it turns
 /// traffic into works by the placement of the memory classes, knows the rank's groups and names its tensors.
@@ -106,6 +117,7 @@ class StepEmitter {
   Deps gather_tokens(const std::string& tensor, const Deps& after);
   /// What an operation reads after that.
   Views gathered(const std::string& tensor);
+  TensorName gathered_name(const std::string& tensor) const;
   void release_gathered(const std::string& tensor, const Deps& after);
   /// Sums the partial results of the group in place: reduce-scatter over tokens with sequence parallelism,
   /// all-reduce without.
@@ -119,6 +131,12 @@ class StepEmitter {
   Deps receive_boundary(Boundary boundary, int chunk);
   /// Sends it, detached, and frees the buffer of local_stream_bytes() that holds it.
   void send_boundary(Boundary boundary, int chunk, const Deps& after);
+
+  /// The tensor-stream group as a line.
+  StreamLine tatp_line() const { return stream_line(context_.tatp, plan().stream); }
+
+  /// The ranks that cut the sequence, along a cycle of neighbours where their shape has one.
+  StreamLine sp_ring() const { return stream_ring(context_.sp); }
 
   /// Any other collective over any group. `vector.tensor` is set from its views.
   Deps collective(CollectiveKind kind, const Group& group, CollectiveVector vector, const Deps& after);

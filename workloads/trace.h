@@ -37,6 +37,7 @@ struct Operand {
   std::uint32_t tensor = 0;   ///< index into Trace::tensors, for messages
   std::uint32_t meaning = 0;  ///< index into Trace::meanings; 0 says nothing
   bool partial = false;       ///< a sum over some members only, which its receiver adds to its own
+  bool paced = false;         ///< of a stream: its sender keeps pace with its receiver
   bool operator==(const Operand&) const = default;
 };
 

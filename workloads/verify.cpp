@@ -70,7 +70,7 @@ class Verifier final : public ReplayObserver {
       for (const Cell& cell : cells) {
         if (wanted.kernel == Kernel::transfer) tile.matrices[key].replace(cell.region, cell.held);
       }
-      if (wanted.kernel == Kernel::land) tile.landed[key].push_back(std::move(cells));
+      if (wanted.kernel != Kernel::transfer) tile.landed[key].push_back(std::move(cells));
     }
   }
 
@@ -195,32 +195,39 @@ class Verifier final : public ReplayObserver {
   void send(const OpInstance& at, const Meaning& meaning) {
     std::vector<std::pair<MatrixKey, Cells>>& carried = in_flight_[at];
     for (const View& view : meaning.writes) {
-      carried.emplace_back(key_of(at, view), read(at, view, false));
+      carried.emplace_back(key_of(at, view), meaning.kernel == Kernel::pass ? take(at, view) : read(at, view, false));
     }
+  }
+
+  /// What has landed of a view; reports when nothing has.
+  Cells take(const OpInstance& at, const View& view) {
+    const MatrixKey key = key_of(at, view);
+    std::deque<Cells>& queue = tiles_[at.tile].landed[key];
+    const auto found = std::find_if(queue.begin(), queue.end(), [&](const Cells& cells) {
+      return !cells.empty() && overlap(cells.front().region, view.region);
+    });
+    if (found == queue.end()) {
+      faults_.add([&] {
+        return fmt::format("{}: takes {}, {}, but nothing has landed", where(at), name(key), describe(view.region));
+      });
+      return {};
+    }
+    Cells cells = std::move(*found);
+    queue.erase(found);
+    return cells;
   }
 
   void take_landed(const OpInstance& at, const Meaning& meaning) {
     for (const View& view : meaning.writes) {
-      const MatrixKey key = key_of(at, view);
-      std::deque<Cells>& queue = tiles_[at.tile].landed[key];
-      const auto found = std::find_if(queue.begin(), queue.end(), [&](const Cells& cells) {
-        return !cells.empty() && overlap(cells.front().region, view.region);
-      });
-      if (found == queue.end()) {
-        faults_.add([&] {
-          return fmt::format("{}: adds to {}, {}, but nothing has landed", where(at), name(key),
-                             describe(view.region));
-        });
-        continue;
-      }
-      for (const Cell& cell : *found) add(at, key, cell.region, cell.held);
-      queue.erase(found);
+      for (const Cell& cell : take(at, view)) add(at, key_of(at, view), cell.region, cell.held);
     }
   }
 
   bool agree(const OpInstance& sender, const Meaning& sent, const OpInstance& receiver,
              const Meaning& wanted) const {
-    if (sent.kernel != wanted.kernel || sent.writes.size() != wanted.writes.size()) return false;
+    // Who only passes a message on does not care what becomes of it.
+    const bool passed = sent.kernel == Kernel::pass || wanted.kernel == Kernel::pass;
+    if ((!passed && sent.kernel != wanted.kernel) || sent.writes.size() != wanted.writes.size()) return false;
     for (std::size_t i = 0; i < sent.writes.size(); ++i) {
       const View &a = sent.writes[i], &b = wanted.writes[i];
       if (a.region != b.region || key_of(sender, a) != key_of(receiver, b)) return false;

@@ -80,7 +80,7 @@ model: {layers: 2, hidden: 64, heads: 4, kv_heads: 2, head_dim: 32, ffn: 99, voc
 training: {global_batch: 8, microbatch: 2, precision: fp16, optimizer: sgd, recompute: selective,
            clip_grad: false, iterations: 3}
 plan: {dp: 2, tp: 4, pp: 2, sp: {kind: megatron, degree: 4}, schedule: gpipe, zero: 1, pp_transfer: full,
-       mapping: {tp: snake 2x2, pp: col, dp: auto, order: [pp, tp, dp]}, collectives: rows_cols,
+       mapping: {tp: snake 2x2, pp: col, dp: default, order: [pp, tp, dp]}, collectives: rows_cols,
        collective_chunks: 4, tatp: 1, ep: 1, overlap: {near: 1, far: 1}}
 placement: {optimizer: dram, parameters: sram, activations: auto}
 )");
@@ -152,6 +152,39 @@ TEST_F(ScenarioFile, ZeroBubbleTwoDoesNotClip) {
   EXPECT_EQ(to_yaml(load(to_yaml(s))), to_yaml(s));
   EXPECT_TRUE(load(std::string(kSmall) + "plan: {schedule: zb_h1}\n").training.clip_grad);
   EXPECT_FALSE(load(std::string(kSmall) + "training: {clip_grad: false}\nplan: {schedule: zb_h2}\n").training.clip_grad);
+}
+
+TEST_F(ScenarioFile, AutoLeavesAxesAndTheirNestingToASearch) {
+  using workloads::Axis;
+  using workloads::Placement;
+  const auto placement = [](const Scenario& s, Axis axis) { return s.plan.axis_mapping(axis).placement; };
+  const auto with_mapping = [&](const std::string& mapping) {
+    const Scenario s = load(kSmall + ("plan: {mapping: " + mapping + "}\n"));
+    const std::string resolved = to_yaml(s);
+    EXPECT_EQ(to_yaml(load(resolved)), resolved);
+    EXPECT_EQ(load(resolved).plan.order_given, s.plan.order_given);
+    return s;
+  };
+  const Scenario all = with_mapping("auto");
+  for (const Axis axis : {Axis::tp, Axis::pp, Axis::dp})
+    EXPECT_EQ(placement(all, axis), Placement::optimized);
+  EXPECT_FALSE(all.plan.order_given);
+
+  const Scenario single = with_mapping("{tp: auto, pp: block 4x8}");
+  EXPECT_EQ(placement(single, Axis::tp), Placement::optimized);
+  EXPECT_EQ(placement(single, Axis::pp), Placement::block);
+  EXPECT_EQ(placement(single, Axis::dp), Placement::standard);
+  EXPECT_FALSE(single.plan.order_given);
+
+  const Scenario others = with_mapping("{others: auto, pp: default, order: [dp, tp, pp]}");
+  EXPECT_EQ(placement(others, Axis::dp), Placement::optimized);
+  EXPECT_EQ(placement(others, Axis::pp), Placement::standard);
+  EXPECT_TRUE(others.plan.order_given);
+  EXPECT_EQ(others.plan.order.front(), Axis::dp);
+
+  const Scenario none = with_mapping("{tp: strided 1x4, order: auto}");
+  EXPECT_EQ(none.plan.mapping.at(Axis::tp).shape, (topology::Shape{1, 4}));
+  EXPECT_EQ(none.plan.order, workloads::default_order());
 }
 
 TEST_F(ScenarioFile, OverridesReplaceValuesAndMergeMaps) {

@@ -202,8 +202,8 @@ TEST(ClosedForms, BytesOfEachAxis) {
   EXPECT_EQ(bytes_sent(tensor, workloads::Axis::tp), passes * 4 * 2 * 3 * stream);
   // Sequence parallelism: two all-gathers and two reduce-scatters each way, and two gathers of saved inputs.
   tensor.fixture.plan.sp = workloads::SequenceParallel::megatron;
-  // Once an iteration, an all-reduce of the gradients of two layernorms a layer.
-  const Bytes norms = 2 * 3 * static_cast<Bytes>(tensor.fixture.model.layers * 2 * 2 * tensor.fixture.model.hidden) * 2;
+  // Once an iteration, an all-reduce of the gradients of two layernorms and two output biases a layer.
+  const Bytes norms = 2 * 3 * static_cast<Bytes>(tensor.fixture.model.layers * (2 * 2 + 2) * tensor.fixture.model.hidden) * 2;
   EXPECT_EQ(bytes_sent(tensor, workloads::Axis::tp), passes * (8 + 2) * 3 * stream + norms);
 
   Scenario pipeline = scenario("pipeline", 1, 1, 4);

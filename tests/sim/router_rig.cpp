@@ -58,7 +58,7 @@ RouterRig::RouterRig(models::HardwareModel hardware)
       mesh_({{3, 3}, {}, {}}),
       routing_(topology::make_routing("xy", mesh_)),
       calendar_(std::make_unique<sim::Calendar>("calendar", hardware_.clock)),
-      network_(std::make_unique<sim::NetworkContext>(*calendar_, *routing_, hardware_)),
+      network_(std::make_unique<sim::NetworkContext>(*calendar_, mesh_, *routing_, hardware_)),
       router_(std::make_unique<sim::Router>("router", kHere, *network_)),
       script_(std::make_unique<Script>(*calendar_)),
       nic_(std::make_unique<LocalNic>("nic", *this)) {

@@ -121,7 +121,7 @@ TEST(Route, ARouteWithoutEndIsABug) {
 
 TEST(MakeRouting, KnowsItsNames) {
   const Mesh mesh(MeshSpec{{2, 2}, {}, {}});
-  EXPECT_EQ(routing_names(), (std::vector<std::string>{"xy", "yx", "table"}));
+  EXPECT_EQ(routing_names(), (std::vector<std::string>{"xy", "yx", "table", "balanced"}));
   for (const std::string& name : routing_names()) EXPECT_EQ(make_routing(name, mesh)->name(), name);
 }
 
@@ -131,7 +131,7 @@ TEST(MakeRouting, RefusesUnknownNames) {
     make_routing("zigzag", mesh);
     FAIL() << "did not throw";
   } catch (const PlanError& error) {
-    EXPECT_STREQ(error.what(), "unknown routing 'zigzag'; there are xy, yx, table");
+    EXPECT_STREQ(error.what(), "unknown routing 'zigzag'; there are xy, yx, table, balanced");
   }
 }
 

@@ -112,8 +112,8 @@ TEST(Lowering, TensorParallelBytes) {
       // backward (two of the gathers for the weight gradients); without, 2 all-reduces each way, twice that
       // each.
       const Bytes ways = static_cast<Bytes>(tp - 1) * setup.stream_bytes() * microbatches(setup) * 4;
-      // With SP the gradients of two layernorms a layer are all-reduced once.
-      const Bytes norms = sp ? 2 * static_cast<Bytes>(tp - 1) * 4 * (2 * 2 * 64) * 2 : 0;
+      // With SP the gradients of two layernorms and two output biases a layer are all-reduced once.
+      const Bytes norms = sp ? 2 * static_cast<Bytes>(tp - 1) * 4 * ((2 * 2 + 2) * 64) * 2 : 0;
       const auto tp_bytes = [&] { return sent_bytes(setup.lower().trace)[axis(Axis::tp)]; };
       EXPECT_EQ(tp_bytes(), (sp ? 10 : 8) * ways + norms) << tp << " " << sp;
 
@@ -143,8 +143,9 @@ TEST(Lowering, EmbeddingAndHeadBytes) {
             2 * 2 * stream + scalars);  // all-reduce of the embedding and of the head's input gradient
   setup.plan.sp = SequenceParallel::megatron;
   // Embedding: reduce-scatter, gather; head: gather, reduce-scatter, gather for the weight gradient.
-  // The gradients of two layernorms in each of four layers and of the final one are all-reduced once.
-  const Bytes norms = 2 * 3 * (4 * 2 + 1) * (2 * 64) * 2;
+  // The gradients of two layernorms and two biases in each of four layers, of the final norm and of 32 positions are
+  // all-reduced once.
+  const Bytes norms = 2 * 3 * (4 * (2 * 2 + 2) + 2 + 32) * 64 * 2;
   EXPECT_EQ(ends(10), 5 * stream + scalars + norms);
 }
 
@@ -167,8 +168,9 @@ TEST(Lowering, ReplicatedEmbeddingBytes) {
   setup.plan.sp = SequenceParallel::megatron;
   const Bytes replicated = tp_bytes();
   setup.plan.embedding = EmbeddingTable::sharded;
-  // A reduce-scatter and a gather for each microbatch, against an all-reduce of table and positions.
-  EXPECT_EQ(tp_bytes() + 2 * 3 * (128 + 32) * 64 * 2, replicated + 2 * stream);
+  // A reduce-scatter and a gather for each microbatch, against an all-reduce of the table; that of positions is there
+  // in both.
+  EXPECT_EQ(tp_bytes() + 2 * 3 * 128 * 64 * 2, replicated + 2 * stream);
 }
 
 TEST(Lowering, PipelineBytes) {
@@ -385,7 +387,8 @@ TEST(Lowering, DramTrafficOfWhatLivesThere) {
   };
   const Bytes weights = 2 * 12 * 64 * 64 * 4;  // the matrices of four layers
   EXPECT_EQ(dram_bytes(MemoryClass::parameters), 2 * weights * microbatches(setup));  // forward and dX
-  EXPECT_EQ(dram_bytes(MemoryClass::gradients), 2 * weights * microbatches(setup));  // read and written by dW
+  const Bytes biases = 2 * 2 * 64 * 4;  // of the outputs of attention and MLP
+  EXPECT_EQ(dram_bytes(MemoryClass::gradients), 2 * (weights + biases) * microbatches(setup));  // read and written
   EXPECT_GT(dram_bytes(MemoryClass::activations), 0U);
 }
 

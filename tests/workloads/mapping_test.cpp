@@ -51,7 +51,7 @@ void expect_bijection(const PlanSpec& wanted, const Mesh& on) {
   std::set<TileId> tiles;
   for (int dp = 0; dp < wanted.dp; ++dp) {
     for (int pp = 0; pp < wanted.pp; ++pp) {
-      for (const TileId tile : mapping.tp_group(pp, dp)) {
+      for (const TileId tile : mapping.group(Axis::tp, {.dp = dp, .pp = pp})) {
         EXPECT_TRUE(on.alive(tile));
         tiles.insert(tile);
       }
@@ -67,11 +67,11 @@ TEST(Mapping, NestsAxesFromTheInsideOut) {
                               {Axis::pp, {Placement::row, {}}},
                               {Axis::dp, {Placement::col, {}}}}),
                         on);
-  EXPECT_EQ(places(on, mapping.tp_group(1, 1)),
+  EXPECT_EQ(places(on, mapping.group(Axis::tp, {.dp = 1, .pp = 1})),
             (std::vector<std::pair<int, int>>{{2, 2}, {3, 2}, {2, 3}, {3, 3}}));
-  EXPECT_EQ(places(on, mapping.pp_group(3, 0)),
+  EXPECT_EQ(places(on, mapping.group(Axis::pp, {.tp = 3, .dp = 0})),
             (std::vector<std::pair<int, int>>{{1, 1}, {3, 1}, {5, 1}, {7, 1}}));
-  EXPECT_EQ(places(on, mapping.dp_group(0, 2)), (std::vector<std::pair<int, int>>{{4, 0}, {4, 2}}));
+  EXPECT_EQ(places(on, mapping.group(Axis::dp, {.tp = 0, .pp = 2})), (std::vector<std::pair<int, int>>{{4, 0}, {4, 2}}));
   EXPECT_EQ(mapping.axis_shape(Axis::pp), (Shape{1, 4}));
   EXPECT_EQ(mapping.axis_shape(Axis::dp), (Shape{2, 1}));
 }
@@ -79,7 +79,7 @@ TEST(Mapping, NestsAxesFromTheInsideOut) {
 TEST(Mapping, SnakesRunBackInOddRows) {
   const Mesh on = mesh(2, 3);
   const Mapping mapping(plan(1, 6, 1, {{Axis::pp, {Placement::snake, Shape{2, 3}}}}), on);
-  EXPECT_EQ(places(on, mapping.pp_group(0, 0)),
+  EXPECT_EQ(places(on, mapping.group(Axis::pp, {.tp = 0, .dp = 0})),
             (std::vector<std::pair<int, int>>{{0, 0}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {0, 1}}));
   EXPECT_EQ(mapping.axis_positions(Axis::pp), topology::snake({2, 3}));
 }
@@ -89,11 +89,11 @@ TEST(Mapping, OrderMovesAnAxisInside) {
   PlanSpec wanted = plan(2, 1, 4, {{Axis::tp, {Placement::row, {}}}, {Axis::dp, {Placement::row, {}}}});
   wanted.order = {Axis::dp, Axis::tp, Axis::pp};
   const Mapping mapping(wanted, on);
-  EXPECT_EQ(mapping.dp_group(1, 0), (std::vector<TileId>{4, 5, 6, 7}));
-  EXPECT_EQ(mapping.tp_group(0, 2), (std::vector<TileId>{2, 6}));
+  EXPECT_EQ(mapping.group(Axis::dp, {.tp = 1, .pp = 0}), (std::vector<TileId>{4, 5, 6, 7}));
+  EXPECT_EQ(mapping.group(Axis::tp, {.dp = 2, .pp = 0}), (std::vector<TileId>{2, 6}));
 }
 
-TEST(Mapping, AutomaticShapesAreMostSquareAndWiderThanTall) {
+TEST(Mapping, StandardShapesAreMostSquareAndWiderThanTall) {
   const Mapping mapping(plan(8, 6, 1), mesh(64, 64));
   EXPECT_EQ(mapping.axis_shape(Axis::tp), (Shape{2, 4}));
   EXPECT_EQ(mapping.axis_shape(Axis::pp), (Shape{2, 3}));
@@ -102,7 +102,7 @@ TEST(Mapping, AutomaticShapesAreMostSquareAndWiderThanTall) {
   EXPECT_EQ(mapping.axis_positions(Axis::pp), topology::snake({2, 3}));
 }
 
-TEST(Mapping, AutomaticShapesChangeFromTheOutsideInUntilTheWholeFits) {
+TEST(Mapping, StandardShapesChangeFromTheOutsideInUntilTheWholeFits) {
   // tp 2x2, pp 1x2 and dp 2x2 would be 4x8; on 8x4 it is dp that turns.
   const Mapping outer(plan(4, 2, 4), mesh(8, 4));
   EXPECT_EQ(outer.axis_shape(Axis::tp), (Shape{2, 2}));
@@ -119,7 +119,7 @@ TEST(Mapping, NeighbouringStagesStayNeighbours) {
   const Mapping mapping(plan(4, 12, 2), on);
   const Shape inner = mapping.axis_shape(Axis::tp);
   for (int tp = 0; tp < 4; ++tp) {
-    const std::vector<TileId> stages = mapping.pp_group(tp, 1);
+    const std::vector<TileId> stages = mapping.group(Axis::pp, {.tp = tp, .dp = 1});
     for (std::size_t i = 1; i < stages.size(); ++i) {
       EXPECT_LE(on.distance(stages[i - 1], stages[i]), std::max(inner.rows, inner.cols));
     }
@@ -132,9 +132,9 @@ TEST(Mapping, StridedAxesTakeEveryKthTile) {
                                                {Axis::pp, {Placement::strided, Shape{2, 2}}},
                                                {Axis::dp, {Placement::strided, Shape{2, 1}}}};
   const Mapping mapping(plan(2, 4, 2, strided), on);
-  EXPECT_EQ(mapping.tp_group(1, 1), (std::vector<TileId>{10, 11}));
-  EXPECT_EQ(mapping.pp_group(0, 0), (std::vector<TileId>{0, 2, 4, 6}));
-  EXPECT_EQ(mapping.dp_group(1, 3), (std::vector<TileId>{7, 15}));
+  EXPECT_EQ(mapping.group(Axis::tp, {.dp = 1, .pp = 1}), (std::vector<TileId>{10, 11}));
+  EXPECT_EQ(mapping.group(Axis::pp, {.tp = 0, .dp = 0}), (std::vector<TileId>{0, 2, 4, 6}));
+  EXPECT_EQ(mapping.group(Axis::dp, {.tp = 1, .pp = 3}), (std::vector<TileId>{7, 15}));
   EXPECT_EQ(mapping.axis_shape(Axis::pp), (Shape{2, 2}));
   EXPECT_EQ(mapping.axis_positions(Axis::pp), topology::row_major({2, 2}));
 }
@@ -146,8 +146,8 @@ TEST(Mapping, AStridedAxisReshapesTheRectanglesInsideIt) {
       plan(4, 4, 1,
            {{Axis::tp, {Placement::block, Shape{2, 2}}}, {Axis::pp, {Placement::strided, Shape{1, 4}}}}),
       on);
-  EXPECT_EQ(mapping.tp_group(1, 0), (std::vector<TileId>{4, 5, 6, 7}));
-  EXPECT_EQ(mapping.pp_group(0, 0), (std::vector<TileId>{0, 4, 8, 12}));
+  EXPECT_EQ(mapping.group(Axis::tp, {.dp = 0, .pp = 1}), (std::vector<TileId>{4, 5, 6, 7}));
+  EXPECT_EQ(mapping.group(Axis::pp, {.tp = 0, .dp = 0}), (std::vector<TileId>{0, 4, 8, 12}));
   EXPECT_EQ(mapping.axis_shape(Axis::tp), (Shape{1, 4}));
   EXPECT_EQ(mapping.axis_shape(Axis::pp), (Shape{2, 2}));
 }
@@ -158,14 +158,14 @@ TEST(Mapping, TilesThatMakeNoGridCountAsALine) {
   const Mapping mapping(
       plan(2, 5, 1, {{Axis::tp, {Placement::col, {}}}, {Axis::pp, {Placement::strided, Shape{1, 5}}}}),
       mesh(2, 5));
-  EXPECT_EQ(mapping.pp_group(0, 0), (std::vector<TileId>{0, 2, 4, 6, 8}));
+  EXPECT_EQ(mapping.group(Axis::pp, {.tp = 0, .dp = 0}), (std::vector<TileId>{0, 2, 4, 6, 8}));
   EXPECT_EQ(mapping.axis_shape(Axis::pp), (Shape{1, 5}));
   EXPECT_EQ(mapping.axis_positions(Axis::pp), topology::row_major({1, 5}));
 }
 
 TEST(Mapping, EveryPlacementIsABijection) {
-  const std::vector<Placement> all = {Placement::automatic, Placement::row,   Placement::col,
-                                      Placement::block,     Placement::snake, Placement::strided};
+  const std::vector<Placement> all = {Placement::standard, Placement::row,   Placement::col,
+                                      Placement::block,    Placement::snake, Placement::strided};
   const Mesh on = mesh(36, 36);
   for (const Placement tp : all) {
     for (const Placement pp : all) {
@@ -182,10 +182,10 @@ TEST(Mapping, EveryPlacementIsABijection) {
 TEST(Mapping, MovesAsAWholeToTheFirstLivePlace) {
   const Mesh on = mesh(4, 6, {{1, 0}, {4, 1}});
   const PlanSpec wanted = plan(4, 1, 1, {{Axis::tp, {Placement::block, Shape{2, 2}}}});
-  EXPECT_EQ(places(on, Mapping(wanted, on).tp_group(0, 0)),
+  EXPECT_EQ(places(on, Mapping(wanted, on).group(Axis::tp, {.dp = 0, .pp = 0})),
             (std::vector<std::pair<int, int>>{{2, 0}, {3, 0}, {2, 1}, {3, 1}}));
   const PlanSpec wide = plan(6, 1, 1, {{Axis::tp, {Placement::row, {}}}});
-  EXPECT_EQ(places(on, Mapping(wide, on).tp_group(0, 0)).front(), (std::pair<int, int>{0, 2}));
+  EXPECT_EQ(places(on, Mapping(wide, on).group(Axis::tp, {.dp = 0, .pp = 0})).front(), (std::pair<int, int>{0, 2}));
 }
 
 TEST(Mapping, RefusesWithTheDeadTilesInTheWay) {

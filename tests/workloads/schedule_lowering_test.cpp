@@ -80,6 +80,25 @@ TEST(ScheduleLowering, EveryKindOfLayerIsProven) {
   }
 }
 
+TEST(ScheduleLowering, SplitBackwardsOfEveryAxisThatCutsALayerAreProven) {
+  for (const auto sp : {SequenceParallel::none, SequenceParallel::megatron, SequenceParallel::ring,
+                        SequenceParallel::ulysses}) {
+    for (const int tatp : {1, 2, 3}) {
+      for (const bool replicated : {false, true}) {
+        LoweringFixture setup = pipeline(zb_h1, 2);
+        setup.model.attention_kernel = models::AttentionKernel::fused;
+        setup.plan.tp = 2;
+        setup.plan.tatp = tatp;
+        setup.plan.sp = sp;
+        setup.plan.sp_degree = sp == SequenceParallel::ring || sp == SequenceParallel::ulysses ? 2 : 1;
+        setup.plan.embedding = replicated ? EmbeddingTable::replicated : EmbeddingTable::sharded;
+        setup.training.microbatch = 1;
+        EXPECT_EQ(faults(setup), "") << static_cast<int>(sp) << tatp << replicated;
+      }
+    }
+  }
+}
+
 TEST(ScheduleLowering, AnyNumberOfStagesMicrobatchesAndChunksIsProven) {
   for (const PipelineSchedule schedule : kAll) {
     for (const int stages : {1, 2, 3, 4}) {

@@ -104,6 +104,65 @@ TEST(Verify, ReplicatedEmbeddingTables) {
   }
 }
 
+TEST(Verify, TensorStreamsAreProven) {
+  for (const auto variant : {StreamVariant::flood, StreamVariant::wrapped_ring, StreamVariant::interleaved_ring}) {
+    for (const auto relay : {StreamRelay::cut_through, StreamRelay::store_and_forward}) {
+      for (const int tatp : {2, 3, 5, 8}) {
+        for (const auto attention : {StreamAttention::stream_kv, StreamAttention::heads}) {
+          for (const int near : {1, 2}) {
+            LoweringFixture setup;
+            setup.set_degrees(2, 1, 2);
+            setup.plan.tatp = tatp;
+            setup.plan.stream = {StreamOperand::weights, attention, variant, relay};
+            setup.plan.overlap_near = near;
+            setup.model.attention_kernel = models::AttentionKernel::fused;
+            setup.model.attention = near == 1 ? models::AttentionMask::causal : models::AttentionMask::full;
+            setup.plan.zero = 1;
+            EXPECT_EQ(faults(setup), "") << static_cast<int>(variant) << static_cast<int>(relay) << " tatp " << tatp
+                                         << " " << static_cast<int>(attention) << " near " << near;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Verify, CombinationsOfEveryAxisThatCutsALayerAreProven) {
+  for (const int tp : {1, 2}) {
+    for (const int tatp : {1, 2, 3}) {
+      for (const auto attention : {StreamAttention::stream_kv, StreamAttention::heads}) {
+        for (const auto sp : {SequenceParallel::none, SequenceParallel::megatron, SequenceParallel::ulysses,
+                              SequenceParallel::ring}) {
+          for (const bool llama : {false, true}) {
+            const bool own = sp == SequenceParallel::ulysses || sp == SequenceParallel::ring;
+            if (attention == StreamAttention::heads && (tatp == 1 || sp == SequenceParallel::ulysses)) continue;
+            for (const int degree : {2, 3}) {
+              if (!own && degree > 2) continue;
+              LoweringFixture setup;
+              if (llama) setup.make_llama();
+              setup.model.kv_heads = llama ? 4 : 8;
+              setup.model.attention_kernel = models::AttentionKernel::fused;
+              setup.model.attention = models::AttentionMask::causal;
+              setup.model.tied_embeddings = llama;
+              setup.set_degrees(1, tp, 1);
+              setup.plan.tatp = tatp;
+              setup.plan.sp = sp;
+              setup.plan.sp_degree = own ? degree : 1;
+              if (tp == 2 && own && degree == 3 && sp == SequenceParallel::ulysses && llama) continue;
+              if (tp == 2 && llama && tatp == 3 && attention == StreamAttention::heads) continue;
+              setup.plan.stream.attention = attention;
+              setup.training.recompute = llama ? models::Recompute::full : models::Recompute::none;
+              EXPECT_EQ(faults(setup), "")
+                  << "tp " << tp << " tatp " << tatp << " heads " << (attention == StreamAttention::heads) << " sp "
+                  << static_cast<int>(sp) << " x" << degree << " llama " << llama;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 /// A trace in which one operation was changed is not proven.
 class Broken {
  public:

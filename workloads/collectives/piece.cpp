@@ -1,6 +1,7 @@
 #include "workloads/collectives/piece.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -67,7 +68,11 @@ Piece::Piece(StepBuilder& builder, const Group& group, const CollectiveVector& v
 
 /// This piece of a shard, among `total` things.
 Slice Piece::slice(std::uint64_t total, int shard) const {
-  const Slice whole = even_slice(total, group_.size, shard);
+  Slice whole = even_slice(total, group_.size, shard);
+  if (!vector_.shards.empty()) {
+    const auto own = vector_.shards.begin() + shard;
+    whole = {std::accumulate(vector_.shards.begin(), own, std::uint64_t{0}), *own};
+  }
   const Slice part = even_slice(whole.size, chunks_, chunk_);
   return {whole.first + part.first, part.size};
 }

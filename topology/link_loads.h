@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "topology/routing.h"
+
+namespace wafersim::topology {
+
+/// What a set of link loads comes to. Smaller is better: by the largest load, then by the hops.
+struct LoadSummary {
+  Bytes largest = 0;    ///< bytes on the most loaded link
+  Bytes byte_hops = 0;  ///< sum over all links of their bytes, which is bytes x hops over the demands
+  auto operator<=>(const LoadSummary&) const = default;
+};
+
+/// Bytes by link slot (LinkId).
+using LinkBytes = std::vector<Bytes>;
+LoadSummary summarize(const LinkBytes& loads);
+
+/// Adds up what demands load their routes with. Time of a demand: its hops, or constant where all routes are
+/// straight (Routing::straight_first()); of loads(): the links.
+class LoadMeter {
+ public:
+  /// Both must outlive the meter.
+  LoadMeter(const Routing& routing, const Mesh& mesh);
+
+  /// False when the demand has no live route; links up to where it is blocked are then loaded.
+  bool add(const Demand& demand);
+  const LinkBytes& loads();
+  void clear();
+
+ private:
+  void add_straight(const Demand& demand);
+  void add_run(Direction direction, int line, int from, int to, Bytes bytes);
+
+  const Routing& routing_;
+  std::optional<Dimension> straight_first_;
+  std::vector<Coord> coords_;  ///< by tile
+  int rows_, cols_;
+  /// Straight runs, by direction: what changes from one link to the next along each row or column.
+  std::array<std::vector<Bytes>, kDirections> changes_;
+  std::array<std::int64_t, kDirections> step_;  ///< from a tile to its neighbour
+  std::size_t longest_;                         ///< hops that a route may have
+  LinkBytes loads_;
+};
+
+/// The bytes that each link carries when every demand takes its route.
+/// Throws PlanError, as route() does, when a demand has no live route.
+LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& demands);
+
+/// A load that some link has whatever the routes, minimal or not: the largest, over the cuts between two
+/// neighbouring rows or columns and the cuts around single tiles, of the bytes that must cross a cut one way
+/// divided by its live links, rounded up. 0 for a cut without live links.
+Bytes cut_bound(const Mesh& mesh, const Demands& demands);
+
+}  // namespace wafersim::topology

@@ -1,0 +1,168 @@
+#include <numeric>
+
+#include "base/error.h"
+#include "workloads/axis_traffic.h"
+
+namespace wafersim::workloads {
+namespace {
+
+using topology::Coord;
+using topology::Shape;
+
+enum class Phase { reduce, gather };
+
+/// First and size of part `index` of `count` items cut evenly, the first parts larger by one.
+std::uint64_t even_share(std::uint64_t count, int parts, int index) {
+  const auto divisor = static_cast<std::uint64_t>(parts);
+  return count / divisor + (static_cast<std::uint64_t>(index) < count % divisor ? 1 : 0);
+}
+
+/// The messages of a collective, added up over its chunks, between the members of one group.
+class CollectiveFlows {
+ public:
+  CollectiveFlows(Bytes bytes, const Shape& shape, const std::vector<Coord>& positions, int chunks)
+      : bytes_(bytes), shape_(shape), rank_at_(positions.size()), shards_(positions.size(), 0) {
+    for (std::size_t rank = 0; rank < positions.size(); ++rank) {
+      rank_at_[place(positions[rank])] = static_cast<int>(rank);
+    }
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const Bytes piece = even_share(bytes, chunks, chunk);
+      for (int rank = 0; rank < shape.size(); ++rank) shard(rank) += even_share(piece, shape.size(), rank);
+    }
+  }
+
+  void add(Collective algorithm, Phase phase) {
+    switch (algorithm) {
+      case Collective::ring:
+        return ring(phase);
+      case Collective::line:
+        return chain(ranks_along(topology::snake(shape_)), shards_of(topology::snake(shape_)), phase);
+      case Collective::rows_cols:
+        return rows_cols(phase);
+      default:
+        throw InternalError("the flows of a collective were asked for an algorithm without phases");
+    }
+  }
+
+  /// The edges of the binary tree over the snake; `kind` is that of the whole collective.
+  void add_tree(TrafficPattern kind) {
+    tree_ = ranks_along(topology::snake(shape_));
+    branch(kind, 0, shape_.size());
+  }
+
+  std::vector<RankFlow> take() { return std::move(flows_); }
+
+ private:
+  std::size_t place(Coord c) const { return static_cast<std::size_t>(c.y * shape_.cols + c.x); }
+  Bytes& shard(int rank) { return shards_[static_cast<std::size_t>(rank)]; }
+  int rank(Coord c) const { return rank_at_[place(c)]; }
+
+  std::vector<int> ranks_along(const std::vector<Coord>& places) const {
+    std::vector<int> ranks;
+    for (const Coord c : places) ranks.push_back(rank(c));
+    return ranks;
+  }
+  std::vector<Bytes> shards_of(const std::vector<Coord>& places) {
+    std::vector<Bytes> shards;
+    for (const Coord c : places) shards.push_back(shard(rank(c)));
+    return shards;
+  }
+
+  void send(int from, int to, Bytes bytes) {
+    if (bytes > 0) flows_.push_back({from, to, bytes});
+  }
+
+  /// Each member passes on all shards but one: its own sum, or what the next member had from the start.
+  void ring(Phase phase) {
+    const std::vector<int> order = ranks_along(topology::hamiltonian_cycle(shape_).positions);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const int next = order[(i + 1) % order.size()];
+      send(order[i], next, bytes_ - shard(phase == Phase::reduce ? order[i] : next));
+    }
+  }
+
+  /// Members in a chain that own `owned` bytes each: values flow outward from their owners, sums inward.
+  void chain(const std::vector<int>& ranks, const std::vector<Bytes>& owned, Phase phase) {
+    const Bytes all = std::accumulate(owned.begin(), owned.end(), Bytes{0});
+    Bytes behind = 0;
+    for (std::size_t i = 0; i + 1 < ranks.size(); ++i) {
+      behind += owned[i];
+      send(ranks[i], ranks[i + 1], phase == Phase::gather ? behind : all - behind);
+      send(ranks[i + 1], ranks[i], phase == Phase::gather ? all - behind : behind);
+    }
+  }
+
+  /// A line in each row, and one in each column in which every member owns the shards of its row.
+  void rows_cols(Phase phase) {
+    std::vector<Bytes> of_row(static_cast<std::size_t>(shape_.rows), 0);
+    for (int y = 0; y < shape_.rows; ++y) {
+      std::vector<Coord> row;
+      for (int x = 0; x < shape_.cols; ++x) row.push_back({x, y});
+      const std::vector<Bytes> shards = shards_of(row);
+      of_row[static_cast<std::size_t>(y)] = std::accumulate(shards.begin(), shards.end(), Bytes{0});
+      chain(ranks_along(row), shards, phase);
+    }
+    for (int x = 0; x < shape_.cols; ++x) {
+      std::vector<Coord> column;
+      for (int y = 0; y < shape_.rows; ++y) column.push_back({x, y});
+      chain(ranks_along(column), of_row, phase);
+    }
+  }
+
+  static int middle(int first, int end) { return first + (end - first) / 2; }
+
+  void branch(TrafficPattern kind, int first, int end) {
+    const int root = middle(first, end);
+    for (const auto& [child_first, child_end] : {std::pair{first, root}, std::pair{root + 1, end}}) {
+      if (child_first >= child_end) continue;
+      Bytes inside = 0;
+      for (int i = child_first; i < child_end; ++i) inside += shard(tree_[static_cast<std::size_t>(i)]);
+      const int parent = tree_[static_cast<std::size_t>(root)];
+      const int child = tree_[static_cast<std::size_t>(middle(child_first, child_end))];
+      const bool gathers = kind == TrafficPattern::all_gather;
+      send(child, parent, gathers ? inside : bytes_);
+      const bool whole = kind == TrafficPattern::all_reduce;
+      send(parent, child, whole ? bytes_ : gathers ? bytes_ - inside : inside);
+      branch(kind, child_first, child_end);
+    }
+  }
+
+  Bytes bytes_;
+  Shape shape_;
+  std::vector<int> rank_at_;   ///< by place, row-major
+  std::vector<Bytes> shards_;  ///< by rank
+  std::vector<int> tree_;
+  std::vector<RankFlow> flows_;
+};
+
+std::vector<RankFlow> transfers(TrafficPattern pattern, Bytes bytes, int size) {
+  std::vector<RankFlow> flows;
+  if (pattern == TrafficPattern::between_ends) return {{0, size - 1, bytes}, {size - 1, 0, bytes}};
+  for (int rank = 0; rank + 1 < size; ++rank) {
+    const bool next = pattern == TrafficPattern::to_next;
+    flows.push_back({next ? rank : rank + 1, next ? rank + 1 : rank, bytes});
+  }
+  return flows;
+}
+
+}  // namespace
+
+std::vector<RankFlow> group_flows(TrafficPattern pattern, Bytes bytes, const Shape& shape,
+                                  const std::vector<Coord>& positions, Collective algorithm, int chunks) {
+  require_invariant(static_cast<std::size_t>(shape.size()) == positions.size(),
+                    "each member of a group has a position");
+  if (shape.size() == 1 || bytes == 0) return {};
+  const bool reduces = pattern == TrafficPattern::reduce_scatter || pattern == TrafficPattern::all_reduce;
+  const bool gathers = pattern == TrafficPattern::all_gather || pattern == TrafficPattern::all_reduce;
+  if (!reduces && !gathers) return transfers(pattern, bytes, shape.size());
+  CollectiveFlows flows(bytes, shape, positions, chunks);
+  if (algorithm == Collective::tree) {
+    flows.add_tree(pattern);
+  } else {
+    if (reduces) flows.add(algorithm, Phase::reduce);
+    if (gathers) flows.add(algorithm, Phase::gather);
+  }
+  return flows.take();
+}
+
+}  // namespace wafersim::workloads
