@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
 
 namespace wafersim::config {
 namespace {
@@ -133,12 +137,15 @@ class Checker {
   void check_plan() {
     check_sequence_parallel();
     check_schedule();
-    if (!sound({"plan.mapping.order"})) return;
-    std::vector<workloads::Axis> axes = scenario_.plan.order;
-    std::sort(axes.begin(), axes.end());
-    if (axes != std::vector{workloads::Axis::tp, workloads::Axis::dp, workloads::Axis::pp}) {
-      fail("plan.mapping.order", "must list each of tp, pp, dp once");
+    if (!sound({"plan.mapping.order", "plan"})) return;
+    const workloads::PlanSpec& plan = scenario_.plan;
+    std::vector<std::string> missing;
+    for (const workloads::Axis axis : workloads::default_order()) {
+      const auto times = std::count(plan.order.begin(), plan.order.end(), axis);
+      if (times == 0 && plan.degree(axis) > 1) missing.emplace_back(workloads::to_string(axis));
+      if (times > 1) fail("plan.mapping.order", fmt::format("lists {} {} times", workloads::to_string(axis), times));
     }
+    if (!missing.empty()) fail("plan.mapping.order", "must list " + join(missing) + ", too");
   }
 
   void check_schedule() {
@@ -167,11 +174,19 @@ class Checker {
     const ConfigNode* degree = tree_.find_path("plan.sp.degree");
     if (degree == nullptr || !sound({"plan.sp", "plan.tp"})) return;
     const std::int64_t value = std::stoll(degree->text);
-    const bool megatron = scenario_.plan.sp == workloads::SequenceParallel::megatron;
-    if (value == 1 || (megatron && value == scenario_.plan.tp)) return;
-    const std::string rule = megatron
-                                 ? fmt::format("with megatron it is plan.tp ({}) or 1", scenario_.plan.tp)
-                                 : "without a kind of sequence parallelism it is 1";
+    using workloads::SequenceParallel;
+    const ConfigNode* group = tree_.find_path("plan.sp.group");
+    const SequenceParallel kind = scenario_.plan.sp;
+    if (kind == SequenceParallel::ulysses || kind == SequenceParallel::ring) return;
+    if (value == 1) return;
+    std::string rule = "without a kind of sequence parallelism it is 1";
+    if (group != nullptr && group->text == "tatp") {
+      if (value == scenario_.plan.tatp) return;
+      rule = fmt::format("with group tatp it is plan.tatp ({}) or 1", scenario_.plan.tatp);
+    } else if (kind == SequenceParallel::megatron) {
+      if (value == scenario_.plan.tp) return;
+      rule = fmt::format("with megatron it is plan.tp ({}) or 1", scenario_.plan.tp);
+    }
     fail("plan.sp.degree", fmt::format("'{}' does not fit; {}", value, rule));
   }
 

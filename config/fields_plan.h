@@ -11,15 +11,25 @@
 namespace wafersim::config {
 
 /// `sp: {kind, degree, group}`. Megatron's sequence parallelism reuses the tensor-parallel group, so degree
-/// and group say nothing new and are only checked.
+/// and group say nothing new and are only checked. A group of `tatp` makes attention over the tensor-stream group
+/// what the kind says; it is stored there.
 struct SequenceParallelKeys {
   workloads::SequenceParallel kind = workloads::SequenceParallel::none;
   std::int64_t degree = 1;
+  workloads::SequenceGroup group = workloads::SequenceGroup::own;
+};
+
+/// `tatp: 16`, or `tatp: {degree: 16, ...}`.
+struct StreamKeys {
+  int degree = 1;
+  workloads::StreamSpec spec;
 };
 
 struct MappingKeys {
   OtherAxes others = OtherAxes::standard;
   workloads::AxisMapping tp;
+  workloads::AxisMapping tatp;
+  workloads::AxisMapping sp;
   workloads::AxisMapping pp;
   workloads::AxisMapping dp;
   std::optional<std::vector<workloads::Axis>> order;  ///< nothing: to be chosen with the mapping
@@ -28,11 +38,14 @@ struct MappingKeys {
   /// Some axis is left to the search for a mapping.
   bool open() const {
     constexpr auto optimized = workloads::Placement::optimized;
-    return tp.placement == optimized || pp.placement == optimized || dp.placement == optimized;
+    return tp.placement == optimized || tatp.placement == optimized || sp.placement == optimized ||
+           pp.placement == optimized || dp.placement == optimized;
   }
 };
 
-struct OverlapKeys {};
+struct OverlapKeys {
+  int near = 1;
+};
 
 template <class Visitor>
 void fields(Visitor& visit, workloads::TrainingSpec& spec) {
@@ -52,14 +65,41 @@ void fields(Visitor& visit, workloads::TrainingSpec& spec) {
 
 template <class Visitor>
 void fields(Visitor& visit, SequenceParallelKeys& spec) {
-  visit(Key{.name = "kind", .doc = "Whether the sequence is split.", .planned = {"ring", "ulysses"}},
+  visit(Key{.name = "kind",
+            .doc = "How the sequence is cut: megatron (the residual stream over tp), ulysses (heads are exchanged for "
+                   "tokens around attention) or ring (keys and values visit every rank)."},
         spec.kind);
   visit(Key{.name = "degree",
-            .doc = "1, or the degree of `plan.tp` with megatron, which reuses its group.",
+            .doc = "Ranks that cut the sequence with ulysses and ring; with megatron 1 or the degree of `plan.tp`.",
             .min = 1},
         spec.degree);
-  visit.fixed(Key{.name = "group", .doc = "The group that splits the sequence.", .planned = {"own", "tatp"}},
-              "tp");
+  spec.group = spec.kind == workloads::SequenceParallel::megatron ? workloads::SequenceGroup::tp
+                                                                  : workloads::SequenceGroup::own;
+  visit(Key{.name = "group",
+            .doc = "Whose ranks these are: own; tp (megatron); tatp: attention of the tensor-stream group works as the "
+                   "kind says.",
+            .default_text = "own, with megatron tp"},
+        spec.group);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, StreamKeys& keys) {
+  visit(Key{.name = "degree", .doc = "Tiles whose blocks stream past each other.", .min = 1}, keys.degree);
+  visit(Key{.name = "stream",
+            .doc = "The operand of a product that travels: its weight.",
+            .planned = {"inputs", "auto"}},
+        keys.spec.operand);
+  visit(Key{.name = "attention",
+            .doc = "Tokens are cut over the group: stream_kv streams keys and values, heads exchanges heads for tokens."},
+        keys.spec.attention);
+  visit(Key{.name = "variant",
+            .doc = "flood: one hop a round, outward in both directions; wrapped_ring: one way, the last tile sends to the "
+                   "first; interleaved_ring: one way round a ring of tiles at most two places apart."},
+        keys.spec.variant);
+  visit(Key{.name = "relay",
+            .doc = "How the blocks of a ring pass tiles between two that are not neighbours: cut_through the routers, or "
+                   "store_and_forward tile by tile."},
+        keys.spec.relay);
 }
 
 template <class Visitor>
@@ -72,25 +112,27 @@ void fields(Visitor& visit, MappingKeys& spec) {
       Key{.name = "others", .doc = "Axes without an entry of their own; `mapping: auto` is short for it."},
       spec.others, false);
   if (spec.others == OtherAxes::optimized) {
-    for (workloads::AxisMapping* axis : {&spec.tp, &spec.pp, &spec.dp})
+    for (workloads::AxisMapping* axis : {&spec.tp, &spec.tatp, &spec.sp, &spec.pp, &spec.dp})
       axis->placement = workloads::Placement::optimized;
   }
   visit(Key{.name = "tp", .doc = doc("How tensor-parallel groups lie on the mesh", "block")}, spec.tp);
+  visit(Key{.name = "tatp", .doc = doc("How tensor-stream groups lie on the mesh", "snake")}, spec.tatp);
+  visit(Key{.name = "sp", .doc = doc("How groups of ulysses or ring lie on the mesh", "block")}, spec.sp);
   visit(Key{.name = "pp", .doc = doc("How the stages of a pipeline lie on the mesh", "snake")}, spec.pp);
   visit(Key{.name = "dp", .doc = doc("How replicas lie on the mesh", "block")}, spec.dp);
   if (spec.open() && !spec.order_given) spec.order.reset();
   visit(Key{.name = "order",
-            .doc = "Nesting of the axes from the inside out; each axis once. auto: chosen together with axes "
-                   "that are auto, otherwise [tp, pp, dp].",
+            .doc = "Nesting of the axes from the inside out; axes of degree 1 may be left out. auto: chosen together "
+                   "with axes that are auto, otherwise [tp, tatp, sp, pp, dp].",
             .absent = "auto",
             .default_text = "auto"},
         spec.order);
 }
 
 template <class Visitor>
-void fields(Visitor& visit, OverlapKeys&) {
-  visit.fixed(Key{.name = "near", .doc = "Chunks per neighbour transfer that interleave with computation."},
-              "1");
+void fields(Visitor& visit, OverlapKeys& keys) {
+  visit(Key{.name = "near", .doc = "Pieces of a block of a tensor stream; each is used as it arrives.", .min = 1},
+        keys.near);
   visit.fixed(Key{.name = "far", .doc = "Steps by which long transfers are issued ahead."}, "1");
 }
 
@@ -98,6 +140,8 @@ void fields(Visitor& visit, OverlapKeys&) {
 inline MappingKeys mapping_keys(const workloads::PlanSpec& spec) {
   MappingKeys keys;
   keys.tp = spec.axis_mapping(workloads::Axis::tp);
+  keys.tatp = spec.axis_mapping(workloads::Axis::tatp);
+  keys.sp = spec.axis_mapping(workloads::Axis::sp);
   keys.pp = spec.axis_mapping(workloads::Axis::pp);
   keys.dp = spec.axis_mapping(workloads::Axis::dp);
   keys.order = spec.order;
@@ -111,23 +155,43 @@ inline void store_mapping(const MappingKeys& keys, workloads::PlanSpec& spec) {
     if (mapping != workloads::AxisMapping{}) spec.mapping[axis] = mapping;
   };
   store(workloads::Axis::tp, keys.tp);
+  store(workloads::Axis::tatp, keys.tatp);
+  store(workloads::Axis::sp, keys.sp);
   store(workloads::Axis::pp, keys.pp);
   store(workloads::Axis::dp, keys.dp);
   spec.order = keys.order.value_or(workloads::default_order());
   spec.order_given = keys.open() && keys.order.has_value();
 }
 
+inline void store_sequence_parallel(const SequenceParallelKeys& keys, workloads::PlanSpec& spec) {
+  using workloads::SequenceGroup;
+  using workloads::SequenceParallel;
+  const bool own_kind = keys.kind == SequenceParallel::ulysses || keys.kind == SequenceParallel::ring;
+  spec.sp = keys.kind;
+  spec.sp_group = keys.group;
+  spec.sp_degree = own_kind && keys.group == SequenceGroup::own ? static_cast<int>(keys.degree) : 1;
+  if (!own_kind || keys.group != SequenceGroup::tatp) return;
+  spec.stream.attention = keys.kind == SequenceParallel::ring ? workloads::StreamAttention::stream_kv
+                                                              : workloads::StreamAttention::heads;
+  spec.sp = SequenceParallel::none;
+  spec.sp_group = SequenceGroup::own;
+}
+
 template <class Visitor>
 void fields(Visitor& visit, workloads::PlanSpec& spec) {
-  SequenceParallelKeys sp{spec.sp};
+  SequenceParallelKeys sp{spec.sp, spec.sp_degree, spec.sp_group};
+  StreamKeys tatp{spec.tatp, spec.stream};
   PipelineTransfer transfer = spec.pp_transfer_full ? PipelineTransfer::full : PipelineTransfer::slice;
   MappingKeys mapping = mapping_keys(spec);
-  OverlapKeys overlap;
+  OverlapKeys overlap{spec.overlap_near};
   std::optional<std::vector<int>> layers;
   if (!spec.layers_per_stage.empty()) layers = spec.layers_per_stage;
   visit(Key{.name = "dp", .doc = "Data parallelism: replicas of the model.", .min = 1}, spec.dp);
   visit(Key{.name = "tp", .doc = "Tensor parallelism: tiles that share each layer.", .min = 1}, spec.tp);
-  visit.fixed(Key{.name = "tatp", .doc = "Tensor-stream parallelism."}, "1");
+  visit(Key{.name = "tatp",
+            .doc = "Topology-aware tensor-stream parallelism; `tatp: 16` is short for its degree.",
+            .shorthand = "degree"},
+        tatp);
   visit(Key{.name = "sp",
             .doc = "Sequence parallelism; `sp: megatron` is short for its kind.",
             .shorthand = "kind"},
@@ -172,8 +236,11 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
             .min = 1},
         spec.collective_chunks);
   visit(Key{.name = "overlap", .doc = "How communication hides behind computation."}, overlap);
+  spec.tatp = tatp.degree;
+  spec.stream = tatp.spec;
+  spec.overlap_near = overlap.near;
+  store_sequence_parallel(sp, spec);
   spec.layers_per_stage = layers.value_or(std::vector<int>{});
-  spec.sp = sp.kind;
   spec.pp_transfer_full = transfer == PipelineTransfer::full;
   store_mapping(mapping, spec);
 }

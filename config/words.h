@@ -121,7 +121,41 @@ struct Words<workloads::EmbeddingTable> {
 template <>
 struct Words<workloads::SequenceParallel> {
   using E = workloads::SequenceParallel;
-  static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"megatron", E::megatron}};
+  static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"megatron", E::megatron},
+                                      WordList<E>{"ulysses", E::ulysses}, WordList<E>{"ring", E::ring}};
+};
+
+template <>
+struct Words<workloads::SequenceGroup> {
+  using E = workloads::SequenceGroup;
+  static constexpr std::array list = {WordList<E>{"own", E::own}, WordList<E>{"tp", E::tp},
+                                      WordList<E>{"tatp", E::tatp}};
+};
+
+template <>
+struct Words<workloads::StreamOperand> {
+  using E = workloads::StreamOperand;
+  static constexpr std::array list = {WordList<E>{"weights", E::weights}};
+};
+
+template <>
+struct Words<workloads::StreamAttention> {
+  using E = workloads::StreamAttention;
+  static constexpr std::array list = {WordList<E>{"stream_kv", E::stream_kv}, WordList<E>{"heads", E::heads}};
+};
+
+template <>
+struct Words<workloads::StreamVariant> {
+  using E = workloads::StreamVariant;
+  static constexpr std::array list = {WordList<E>{"flood", E::flood}, WordList<E>{"wrapped_ring", E::wrapped_ring},
+                                      WordList<E>{"interleaved_ring", E::interleaved_ring}};
+};
+
+template <>
+struct Words<workloads::StreamRelay> {
+  using E = workloads::StreamRelay;
+  static constexpr std::array list = {WordList<E>{"cut_through", E::cut_through},
+                                      WordList<E>{"store_and_forward", E::store_and_forward}};
 };
 
 template <>
@@ -157,7 +191,8 @@ struct Words<workloads::MemoryPlace> {
 template <>
 struct Words<workloads::Axis> {
   using E = workloads::Axis;
-  static constexpr std::array list = {WordList<E>{"tp", E::tp}, WordList<E>{"pp", E::pp},
+  static constexpr std::array list = {WordList<E>{"tp", E::tp}, WordList<E>{"tatp", E::tatp},
+                                      WordList<E>{"sp", E::sp}, WordList<E>{"pp", E::pp},
                                       WordList<E>{"dp", E::dp}};
 };
 

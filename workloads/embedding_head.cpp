@@ -51,6 +51,9 @@ Bytes logits_bytes(const Shard& s) { return s.token_bytes(s.vocab.count); }
 /// Parts of the table's gradient travel in fp32.
 constexpr Bytes kPartialBytes = 4;
 
+/// One fp32 for each token.
+Bytes scalars_bytes(const Shard& s) { return 4 * s.tokens; }
+
 /// Parameters of the embedding step's own layer, seen from anywhere.
 constexpr int kEmbeddingLayer = -1;
 
@@ -253,20 +256,24 @@ void emit_head_forward(StepEmitter& step) {
   const std::uint64_t scores = s.tokens * s.vocab.count;
   const Terms terms = {s.vocab.first, s.vocab.count, step.layout().padded_vocabulary()};
   const Views maxima = t.scalars("head.maximum"), sums = t.scalars("head.sum");
-  const Deps maximum =
-      step.vector(scores, {.scratch = logits_bytes(s)}, logits,
-                  {.kernel = Kernel::row_maximum, .reads = t.logits("head.logits"), .writes = with_terms(maxima, terms)});
+  const Deps maximum = step.vector(
+      scores, {.scratch = logits_bytes(s)}, logits,
+      {.kernel = Kernel::row_maximum, .reads = t.logits("head.logits"), .writes = with_terms(maxima, terms)},
+      scalars_bytes(s));
   const Deps all_maxima = step.reduce_token_scalars("head.maximum", Kernel::maximum, maximum);
   const Deps exponential = step.vector(4 * scores, {.scratch = 2 * logits_bytes(s)}, all_maxima,
                                        {.kernel = Kernel::row_sum,
                                         .reads = t.logits("head.logits") + maxima,
-                                        .writes = with_terms(sums, terms)});
+                                        .writes = with_terms(sums, terms)},
+                                       scalars_bytes(s));
   const Deps all_sums = step.reduce_token_scalars("head.sum", Kernel::add, exponential);
-  step.vector(scores, {.scratch = logits_bytes(s), .saved = logits_bytes(s)}, all_sums,
-              {.kernel = Kernel::probabilities,
-               .reads = t.logits("head.logits") + maxima + sums,
-               .writes = t.logits("head.probabilities"),
-               .discards = t.logits("head.logits") + maxima + sums});
+  const Deps probabilities =
+      step.vector(scores, {.scratch = logits_bytes(s), .saved = logits_bytes(s)}, all_sums,
+                  {.kernel = Kernel::probabilities,
+                   .reads = t.logits("head.logits") + maxima + sums,
+                   .writes = t.logits("head.probabilities"),
+                   .discards = t.logits("head.logits")});
+  step.release(2 * scalars_bytes(s), probabilities, maxima + sums);
 }
 
 void emit_head_backward(StepEmitter& step) {

@@ -28,6 +28,7 @@ struct BucketPart {
   Region region;
   bool token_sums = false;  ///< its gradient is made from the tokens of the rank's residual stream alone
   int kv_head = -1;         ///< k and v blocks that several tensor-parallel ranks hold: of which head
+  bool counts = true;       ///< in the gradient norm: one of the tiles of a replica that hold it counts it
 };
 
 /// The weights that one gradient_sync or parameter_gather step is about.
@@ -50,8 +51,9 @@ void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket
 /// the pipeline: the tile's own shard only with zero 1.
 void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket);
 
-/// The global gradient norm and the optimizer on the parameters that the tile updates: all of `buckets`, or its
-/// share of each with zero 1. `groups`: over which the norm is summed, in this order.
+/// The global gradient norm, of parts that count, and the optimizer on the parameters that the tile updates:
+/// all of `buckets`, or its share of each with zero 1. `groups`: over which the norm is summed, in this
+/// order.
 void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket>& buckets,
                     const std::vector<Group>& groups);
 

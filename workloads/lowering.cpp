@@ -138,14 +138,25 @@ class Lowering {
   /// The table that both ends of a pipeline hold has a bucket of its own.
   std::int32_t tied_bucket() const { return input_.model.layers + 1; }
 
+  /// Whether a tile counts what all inner ranks hold in the gradient norm: the first one does.
+  static bool counts_shared(const Ranks& ranks) { return ranks.tp == 0 && ranks.tatp == 0 && ranks.sp == 0; }
+
   Bucket layer_bucket(const Ranks& ranks, std::int32_t layer) const {
     Bucket bucket{layer, {}};
     const auto shared_kv = parameters_.replicated_kv(ranks.tp, ranks.tatp);
     for (const Region& region : parameters_.layer(ranks.tp, ranks.tatp)) {
       BucketPart part{layer, region};
-      part.token_sums = region.row == 0;  // norms and output biases come first
+      part.counts = ranks.sp == 0;
+      if (region.row == 0) {
+        // Norms and output biases come first.
+        part.token_sums = true;
+        part.counts = counts_shared(ranks);
+      }
       for (const auto& shared : shared_kv) {
-        if (region == shared.region) part.kv_head = shared.kv_head;
+        if (region != shared.region) continue;
+        part.kv_head = shared.kv_head;
+        const std::uint64_t first = contexts_.front().kv_sharers[static_cast<std::size_t>(shared.kv_head)].first;
+        part.counts = part.counts && first == static_cast<std::uint64_t>(ranks.tp);
       }
       bucket.parts.push_back(part);
     }
@@ -166,9 +177,15 @@ class Lowering {
     const bool tied = input_.model.tied_embeddings && input_.model.embedding;
     if (has_embedding(ranks)) {
       const bool whole = replicates_table();
-      const Region table = whole ? parameters_.whole_table() : parameters_.table(false, ranks.tp, ranks.tatp);
-      add(-1, {-1, parameters_.positions(), true});
-      add(across ? tied_bucket() : -1, {-1, table, whole});
+      add(-1, {.layer = -1,
+               .region = parameters_.positions(),
+               .token_sums = true,
+               .counts = counts_shared(ranks)});
+      add(across ? tied_bucket() : -1,
+          {.layer = -1,
+           .region = whole ? parameters_.whole_table() : parameters_.table(false, ranks.tp, ranks.tatp),
+           .token_sums = whole,
+           .counts = whole ? counts_shared(ranks) : ranks.sp == 0});
     }
     for (int chunk = 0; chunk <= last_chunk(); ++chunk) {
       const LayerRange range = layers(ranks, chunk);
@@ -177,9 +194,20 @@ class Lowering {
       }
     }
     if (has_head(ranks)) {
-      add(head, {head, parameters_.final_norm(), true});
-      if (!tied) add(head, {head, parameters_.table(true, ranks.tp, ranks.tatp)});
-      if (across) add(tied_bucket(), {-1, parameters_.table(false, ranks.tp, ranks.tatp)});
+      add(head, {.layer = head,
+                 .region = parameters_.final_norm(),
+                 .token_sums = true,
+                 .counts = counts_shared(ranks)});
+      if (!tied) {
+        add(head, {.layer = head,
+                   .region = parameters_.table(true, ranks.tp, ranks.tatp),
+                   .counts = ranks.sp == 0});
+      }
+      if (across) {
+        // The other end counts it.
+        add(tied_bucket(),
+            {.layer = -1, .region = parameters_.table(false, ranks.tp, ranks.tatp), .counts = false});
+      }
     }
     return result;
   }
@@ -349,7 +377,8 @@ class Lowering {
 
   /// Over which groups the gradient norm is summed. Replicas hold the same gradients unless zero 1 cuts them.
   std::vector<Group> norm_groups(const Ranks& ranks) const {
-    std::vector<Group> result{context(ranks).tp, context(ranks).tatp, group(Axis::pp, ranks.pp)};
+    std::vector<Group> result{context(ranks).tp, context(ranks).tatp, context(ranks).sp,
+                              group(Axis::pp, ranks.pp)};
     if (input_.plan.zero > 0) result.push_back(dp_group(ranks));
     return result;
   }

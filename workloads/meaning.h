@@ -63,7 +63,7 @@ struct View {
 using Views = std::vector<View>;
 
 /// The mathematics of an operation. Letters: X input, W weight (input width x output width), Y output, d
-/// gradients; widths follow from the regions. "Adds" operations are marked by Meaning::adds.
+/// gradients; operands in this order, widths from the regions. "Adds" operations are marked by Meaning::adds.
 enum class Kernel : std::uint8_t {
   none,      ///< no mathematics: nothing is read or written
   transfer,  ///< the regions that a message carries, in Meaning::writes at both of its ends
@@ -71,19 +71,19 @@ enum class Kernel : std::uint8_t {
   pass,      ///< as transfer or land, by a member that only passes the message on
   add,       ///< what has landed is added to the regions in Meaning::writes
   maximum,   ///< as add, with the larger of two values
-  memory,    ///< allocates what it writes, frees what it discards
+  memory,    ///< allocates what it writes (model input from outside), frees what it discards
   norm,             ///< Y <- X, gain (, bias)
   norm_backward,    ///< dX, dgain (, dbias) <- dY, X, gain, residual path's gradient (added to dX)
   linear,           ///< Y <- X, W
   linear_input,     ///< dX <- dY, W
   linear_weight,    ///< dW (, dbias) <- X, dY
   bias_gradient,    ///< dbias <- dY
-  logits,           ///< Y <- X, table of output width x input width
+  logits,           ///< Y <- X, table of output width x input width; -infinity for vocabulary padding
   logits_input,     ///< dX <- dY, table
   logits_weight,    ///< dtable <- X, dY
   rotary,           ///< q and k turned in place
   rotary_backward,  ///< dq and dk turned back in place
-  scores,           ///< S <- q, k: scaled and masked
+  scores,           ///< S <- q, k: scaled and masked; a column for each head, a cell is a row over all keys
   softmax,          ///< P <- S
   values,           ///< O <- P, v
   attend,           ///< O <- q, k, v of some keys: their part of the softmax-weighted sum, with running row statistics
@@ -94,19 +94,19 @@ enum class Kernel : std::uint8_t {
   score_gradient,    ///< dS <- P, dP
   query_gradient,    ///< dq <- dS, k
   key_gradient,      ///< dk <- dS, q
-  activation,           ///< A <- up (, gate)
+  activation,           ///< A <- up (, gate: the columns from the MLP's width on)
   activation_backward,  ///< dup (, dgate) <- dA, up (, gate)
   residual,             ///< Y <- X, F (, bias): the sum
-  copy,                 ///< Y <- X
+  copy,                 ///< Y <- X; also dropout and its gradient, without the mask
   embed,                ///< the rows of the table that this rank holds, zero for other tokens
   embed_positions,      ///< as embed, and the positions of those tokens
   embed_backward,       ///< dtable <- dY
   position_gradient,    ///< dpositions <- dY
   row_maximum,          ///< of the rank's logits
   row_sum,              ///< of exp(logits - maximum)
-  probabilities,        ///< <- logits, maximum, sum
+  probabilities,        ///< <- logits, maximum, sum; also the loss of each token whose label is here
   loss_gradient,        ///< dlogits <- probabilities, labels; scaled by 1 / tokens of the global batch
-  square_sum,           ///< of gradients
+  square_sum,           ///< of the gradients that this tile counts
   update                ///< weights and states <- weights, states, gradients
 };
 const char* to_string(Kernel kernel);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "workloads/end_steps.h"
 
 namespace wafersim::workloads {
@@ -82,11 +84,21 @@ Deps sum_shared_heads(StepEmitter& step, const Bucket& bucket, Deps ready) {
   return ready;
 }
 
-/// Which of the things dealt to the replicas are updated here.
-Views updated(const StepEmitter& step, const Group& dp, const Views& views) {
-  if (step.plan().zero == 0) return views;
-  const Range own = share_range(total_rows(views), dp.size, dp.rank);
-  return slice_rows(views, own.first, own.count);
+/// What of a bucket is updated here: all of it, or the share that was dealt to this replica.
+Bucket updated(const StepEmitter& step, const Group& dp, const Bucket& bucket) {
+  if (step.plan().zero == 0) return bucket;
+  const Range own = share_range(bucket.parameters(), dp.size, dp.rank);
+  Bucket result{bucket.layer, {}};
+  std::uint64_t begin = 0;  // of the part, in the bucket
+  for (BucketPart part : bucket.parts) {
+    const std::uint64_t end = begin + part.region.rows;
+    const std::uint64_t from = std::max(begin, own.first), to = std::min(end, own.end());
+    part.region.row += from - begin;
+    part.region.rows = to - from;
+    if (from < to) result.parts.push_back(part);
+    begin = end;
+  }
+  return result;
 }
 
 /// This rank among all whose sums of squares make the norm; the first group varies fastest.
@@ -127,31 +139,35 @@ void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket
 }
 
 void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket) {
-  gradient_collective(step, CollectiveKind::all_reduce, tie, updated(step, dp, own_gradients(step, bucket)), {});
+  gradient_collective(step, CollectiveKind::all_reduce, tie, own_gradients(step, updated(step, dp, bucket)),
+                      {});
 }
 
 void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket>& buckets,
                     const std::vector<Group>& groups) {
   const TrainingSpec& training = step.training();
   const Bytes element = step.shard().element;
-  Views weights, gradients, updated_weights, summed_gradients;
+  Views weights, gradients, updated_weights, summed_gradients, counted_gradients;
   for (const Bucket& bucket : buckets) {
-    const Views all_weights = bucket_views(step, bucket, false, SeenFrom::elsewhere);
-    const Views all_gradients = bucket_views(step, bucket, true, SeenFrom::elsewhere);
-    weights = weights + all_weights;
-    gradients = gradients + all_gradients;
-    updated_weights = updated_weights + updated(step, dp, all_weights);
-    summed_gradients = summed_gradients + updated(step, dp, all_gradients);
+    const Bucket own = updated(step, dp, bucket);
+    const Bucket counted = select(own, [](const BucketPart& part) { return part.counts; });
+    weights = weights + bucket_views(step, bucket, false, SeenFrom::elsewhere);
+    gradients = gradients + bucket_views(step, bucket, true, SeenFrom::elsewhere);
+    updated_weights = updated_weights + bucket_views(step, own, false, SeenFrom::elsewhere);
+    summed_gradients = summed_gradients + bucket_views(step, own, true, SeenFrom::elsewhere);
+    counted_gradients = counted_gradients + bucket_views(step, counted, true, SeenFrom::elsewhere);
   }
   const std::uint64_t parameters = total_rows(summed_gradients);
   Deps scale;
   Views norm;
   if (training.clip_grad) {
     norm = step.view("gradient_norm", {{{0, 1}}, 0}, {0, 1});
-    scale = step.vector(kNormFlops * parameters, {.gradients = parameters * element}, {},
+    const std::uint64_t counted = total_rows(counted_gradients);
+    scale = step.vector(kNormFlops * counted, {.gradients = counted * element}, {},
                         {.kernel = Kernel::square_sum,
-                         .reads = summed_gradients,
-                         .writes = with_terms(norm, rank_terms(groups))});
+                         .reads = counted_gradients,
+                         .writes = with_terms(norm, rank_terms(groups))},
+                        kScalarBytes);
     for (const Group& group : groups) {
       scale = step.collective(CollectiveKind::all_reduce, group, {kScalarBytes, 1, 0, norm}, scale);
     }
@@ -161,15 +177,16 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
   const bool reads_weight = training.precision == Precision::fp32;
   const std::uint64_t flops =
       (training.optimizer == Optimizer::adam ? kAdamFlops : kSgdFlops) + (training.clip_grad ? kClipFlops : 0);
-  step.vector(flops * parameters,
-              {.parameters = (reads_weight ? 2 : 1) * element * parameters,
-               .gradients = element * parameters,
-               .optimizer = 2 * states * parameters},
-              scale,
-              {.kernel = Kernel::update,
-               .reads = updated_weights + summed_gradients + norm,
-               .writes = updated_weights,
-               .discards = gradients + norm + weights});
+  const Deps done = step.vector(flops * parameters,
+                                {.parameters = (reads_weight ? 2 : 1) * element * parameters,
+                                 .gradients = element * parameters,
+                                 .optimizer = 2 * states * parameters},
+                                scale,
+                                {.kernel = Kernel::update,
+                                 .reads = updated_weights + summed_gradients + norm,
+                                 .writes = updated_weights,
+                                 .discards = gradients + weights});
+  if (training.clip_grad) step.release(kScalarBytes, done, norm);
 }
 
 void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket) {

@@ -59,9 +59,8 @@ enum class SequenceParallel { none, megatron, ulysses, ring };
 /// whose attention then works as the kind says.
 enum class SequenceGroup { own, tp, tatp };
 
-/// Which operand of a product travels along a tensor stream. `automatic`: the smaller one, for attention and MLP
-/// each.
-enum class StreamOperand { automatic, weights, inputs };
+/// Which operand of a product travels along a tensor stream.
+enum class StreamOperand { weights };
 /// What tensor-stream ranks exchange for attention, when their tokens are cut: keys and values stream, or heads are
 /// exchanged for tokens.
 enum class StreamAttention { stream_kv, heads };
@@ -74,7 +73,7 @@ enum class StreamRelay { cut_through, store_and_forward };
 
 /// The options of the tensor-stream axis.
 struct StreamSpec {
-  StreamOperand operand = StreamOperand::automatic;
+  StreamOperand operand = StreamOperand::weights;
   StreamAttention attention = StreamAttention::stream_kv;
   StreamVariant variant = StreamVariant::flood;
   StreamRelay relay = StreamRelay::cut_through;

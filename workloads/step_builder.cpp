@@ -131,21 +131,28 @@ OpId StepBuilder::allocate(MemoryClass memory_class, Bytes bytes, const std::vec
 
 OpId StepBuilder::free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
                        const Operand& held) {
-  std::vector<OpId> all = after;
-  for (const View& gone : trace_.meanings[held.meaning].discards) {
-    for (const Use& use : uses_[gone.tensor]) {
-      const bool same = use.view.layer == gone.layer && use.view.absolute == gone.absolute;
-      if (same && overlap(use.view.region, gone.region)) all.push_back(use.op);
-    }
-  }
+  std::vector<OpId> all = users(trace_.meanings[held.meaning].discards);
+  all.insert(all.end(), after.begin(), after.end());
   return memory(OpKind::free, memory_class, bytes, all, held);
 }
 
+std::vector<OpId> StepBuilder::users(const Views& views) const {
+  std::vector<OpId> result;
+  for (const View& view : views) {
+    const auto known = uses_.find(view.tensor);
+    if (known == uses_.end()) continue;
+    for (const Use& use : known->second) {
+      const bool same = use.view.layer == view.layer && use.view.absolute == view.absolute;
+      if (same && overlap(use.view.region, view.region)) result.push_back(use.op);
+    }
+  }
+  return result;
+}
+
 void StepBuilder::record_uses(OpId id, const Op& op) {
-  if (op.kind == OpKind::free || op.operand.meaning == 0) return;
   const Meaning& meaning = trace_.meanings[op.operand.meaning];
-  for (const Views& views : {meaning.reads, meaning.writes}) {
-    for (const View& view : views) uses_[view.tensor].push_back({id, view});
+  for (const Views* views : {&meaning.reads, &meaning.writes, &meaning.discards}) {
+    for (const View& view : *views) uses_[view.tensor].push_back({id, view});
   }
 }
 

@@ -28,11 +28,14 @@ class StepBuilder {
                MatchScope scope = MatchScope::step);
   OpId allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
                 const Operand& holds = {});
-  /// Also waits for every earlier operation of the step that reads, writes or sends what the meaning of `held`
-  /// discards.
+  /// Also waits for the users() of what the meaning of `held` discards.
   OpId free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after, const Operand& held = {});
   /// Marks an operation as one that later steps do not wait for.
   void detach(OpId op) { template_.ops[op].detached = true; }
+
+  /// The operations so far that read, write, carry or discard any of `views`: what changes or discards them comes
+  /// after all of these.
+  std::vector<OpId> users(const Views& views) const;
 
   /// A channel number not used before in this template.
   std::uint32_t new_channel() { return new_channels(1); }

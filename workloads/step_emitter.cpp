@@ -139,12 +139,14 @@ Deps StepEmitter::collective(CollectiveKind kind, const Group& group, Collective
   const auto emit = kind == CollectiveKind::all_gather       ? all_gather
                     : kind == CollectiveKind::reduce_scatter ? reduce_scatter
                                                              : all_reduce;
-  return emit(builder_, group, algorithm, vector, after, plan().collective_chunks);
+  return emit(builder_, group, algorithm, vector, join(after, builder_.users(vector.views)),
+              plan().collective_chunks);
 }
 
 Deps StepEmitter::gather(const Views& own, const std::string& whole, const Deps& after) {
-  const Deps ready = hold(shard().stream_bytes(), after,
-                          {.kernel = Kernel::copy, .reads = own, .writes = local(whole)});
+  const Deps unused = join(after, builder_.users(work(whole)));  // a buffer of the same name is gone
+  const Deps ready =
+      hold(shard().stream_bytes(), unused, {.kernel = Kernel::copy, .reads = own, .writes = local(whole)});
   return collective(CollectiveKind::all_gather, context_.tp,
                     {shard().stream_bytes(), shard().tokens * shard().hidden, 0, work(whole)}, ready);
 }
@@ -224,7 +226,8 @@ void StepEmitter::send_boundary(Boundary boundary, int chunk, const Deps& after)
   const OpId send = builder_.send(Axis::pp, peer, boundary_channel(boundary, chunk), boundary_bytes(), after, carried,
                                   MatchScope::microbatch);
   builder_.detach(send);
-  builder_.detach(builder_.free(MemoryClass::activations, boundary_bytes(), {send},
+  builder_.detach(builder_.free(MemoryClass::activations, boundary_bytes(),
+                                {send},
                                 operand({.kernel = Kernel::memory, .discards = whole})));
 }
 

@@ -107,6 +107,7 @@ class StepEmitter {
   /// Activations of `bytes` from now on, or until released. Nothing for 0 bytes: returns `after`. `meaning`: what
   /// the buffer holds from the start.
   Deps hold(Bytes bytes, const Deps& after, Meaning meaning = {});
+  /// Frees after all operations so far that use what is discarded, sends of it among them.
   void release(Bytes bytes, const Deps& after, Views discards = {});
 
   /// All-gathers `own`, the rows of the rank's residual stream, over the tensor-parallel group into the tensor
@@ -138,7 +139,8 @@ class StepEmitter {
   /// The ranks that cut the sequence, along a cycle of neighbours where their shape has one.
   StreamLine sp_ring() const { return stream_ring(context_.sp); }
 
-  /// Any other collective over any group. `vector.tensor` is set from its views.
+  /// Any other collective over any group. `vector.tensor` is set from its views. Starts after all operations
+  /// so far that use them: an earlier collective may still be sending them.
   Deps collective(CollectiveKind kind, const Group& group, CollectiveVector vector, const Deps& after);
   std::uint32_t finish() { return builder_.finish(); }
 

@@ -194,9 +194,8 @@ TEST(MappingSearch, GoesRoundDeadTiles) {
   EXPECT_EQ(choice.report->after, search.loads_of(choice.plan));
   const Mesh mesh = search.mesh();
   const Mapping mapping(choice.plan, mesh);
-  Ranks ranks;
-  for (ranks.pp = 0; ranks.pp < 2; ++ranks.pp) {
-    for (const TileId tile : mapping.group(Axis::tp, ranks)) EXPECT_TRUE(mesh.alive(tile));
+  for (int pp = 0; pp < 2; ++pp) {
+    for (const TileId tile : mapping.group(Axis::tp, {.pp = pp})) EXPECT_TRUE(mesh.alive(tile));
   }
 }
 

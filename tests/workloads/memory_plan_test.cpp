@@ -207,7 +207,7 @@ TEST(MemoryBound, NoOrderOfOperationsExceedsIt) {
       }
     }
     EXPECT_LE(highest, bound);
-    EXPECT_GT(highest, bound * 3 / 4);  // a bound that is of use
+    EXPECT_GT(highest, bound * 2 / 3);  // a bound that is of use
   }
 }
 

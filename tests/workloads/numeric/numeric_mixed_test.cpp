@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/random.h"
+#include "tests/workloads/numeric/numeric_case.h"
+
+namespace wafersim::workloads::numeric {
+namespace {
+
+template <class T, std::size_t n>
+T draw(RandomStream& random, const std::array<T, n>& from) {
+  return from[random.below(n)];
+}
+
+bool coin(RandomStream& random) { return random.below(2) == 1; }
+
+/// Any model under any plan.
+NumericCase drawn(std::uint64_t seed) {
+  RandomStream random(seed, "mixed");
+  NumericCase setup;
+  models::TransformerSpec& model = setup.model;
+  model.kv_heads = draw(random, std::array{1, 2, 4});
+  model.mlp = draw(random, std::array{models::Mlp::gelu, models::Mlp::swiglu});
+  model.norm = draw(random, std::array{models::Norm::layernorm, models::Norm::rmsnorm});
+  model.positions = draw(random, std::array{models::Positions::learned, models::Positions::rotary});
+  model.attention = draw(random, std::array{models::AttentionMask::causal, models::AttentionMask::full});
+  model.attention_kernel =
+      draw(random, std::array{models::AttentionKernel::fused, models::AttentionKernel::materialized});
+  model.linear_bias = coin(random);
+  if (coin(random)) model.qkv_bias = coin(random);
+  model.parallel_residual = coin(random);
+  model.tied_embeddings = coin(random);
+  model.final_norm = coin(random);
+  model.layers = draw(random, std::array{2, 3});
+  model.sequence = draw(random, std::array{7, 8});
+
+  TrainingSpec& training = setup.training;
+  training.microbatch = draw(random, std::array{1, 2});
+  training.recompute = draw(
+      random, std::array{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
+  training.iterations = draw(random, std::array{1, 2});
+  setup.largest_norm = draw(random, std::array{0.0, 0.7});
+
+  PlanSpec& plan = setup.plan;
+  setup.set_degrees(draw(random, std::array{1, 2}), draw(random, std::array{1, 2, 3, 4}),
+                    draw(random, std::array{1, 2}));
+  training.global_batch = 2 * plan.dp * training.microbatch;
+  plan.sp = draw(random, std::array{SequenceParallel::none, SequenceParallel::megatron});
+  plan.zero = draw(random, std::array{0, 1});
+  plan.pp_transfer_full = coin(random);
+  plan.schedule = draw(random, std::array{PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b});
+  plan.collectives = draw(random, std::array{Collective::automatic, Collective::ring, Collective::line,
+                                             Collective::rows_cols, Collective::tree});
+  plan.collective_chunks = draw(random, std::array{1, 2});
+  return setup;
+}
+
+TEST(NumericMixed, AnyModelUnderAnyPlan) {
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
+    EXPECT_EQ(differences(drawn(seed)), "") << seed;
+  }
+}
+
+}  // namespace
+}  // namespace wafersim::workloads::numeric

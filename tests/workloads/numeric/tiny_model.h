@@ -1,0 +1,13 @@
+#pragma once
+
+#include "models/transformer.h"
+
+namespace wafersim::workloads::numeric {
+
+/// Two layers of width 16, sequences of 8 tokens of a vocabulary of 23: a GPT with biases and learned
+/// positions.
+models::TransformerSpec tiny_model();
+/// Grouped-query attention, SwiGLU, RMSNorm, rotary positions, no biases.
+void make_tiny_llama(models::TransformerSpec& model);
+
+}  // namespace wafersim::workloads::numeric
