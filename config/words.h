@@ -107,7 +107,15 @@ struct Words<workloads::Optimizer> {
 template <>
 struct Words<workloads::PipelineSchedule> {
   using E = workloads::PipelineSchedule;
-  static constexpr std::array list = {WordList<E>{"gpipe", E::gpipe}, WordList<E>{"1f1b", E::one_f_one_b}};
+  static constexpr std::array list = {WordList<E>{"gpipe", E::gpipe}, WordList<E>{"1f1b", E::one_f_one_b},
+                                      WordList<E>{"interleaved", E::interleaved}, WordList<E>{"zb_h1", E::zb_h1},
+                                      WordList<E>{"zb_h2", E::zb_h2}};
+};
+
+template <>
+struct Words<workloads::EmbeddingTable> {
+  using E = workloads::EmbeddingTable;
+  static constexpr std::array list = {WordList<E>{"sharded", E::sharded}, WordList<E>{"replicated", E::replicated}};
 };
 
 template <>

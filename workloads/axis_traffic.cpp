@@ -56,6 +56,14 @@ class PlanTraffic {
   bool sequence_parallel() const { return plan_.sp == SequenceParallel::megatron; }
   bool is_first(int stage) const { return stage == 0; }
   bool is_last(int stage) const { return stage == plan_.pp - 1; }
+  std::uint64_t chunks() const { return static_cast<std::uint64_t>(plan_.virtual_stages); }
+  std::uint64_t layers_of(int stage) const {
+    std::uint64_t total = 0;
+    for (int chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
+      total += static_cast<std::uint64_t>(virtual_stage_layers(plan_, model_.layers, chunk * plan_.pp + stage).count);
+    }
+    return total;
+  }
   bool slices_boundary() const { return plan_.tp > 1 && !sequence_parallel() && !plan_.pp_transfer_full; }
   bool ties_across_stages() const {
     return model_.tied_embeddings && model_.embedding && model_.head && plan_.pp > 1;
@@ -65,12 +73,14 @@ class PlanTraffic {
     const std::uint64_t sums = model_.parallel_residual ? 1 : 2;
     const std::uint64_t gathers = sequence_parallel() ? sums : 0;
     const std::uint64_t forwards = training_.recompute == models::Recompute::full ? 2 : 1;
-    // The backward pass gathers each gradient, and each saved input once more for the weight gradients.
-    return {forwards * gathers + 2 * gathers, forwards * sums + sums, 0};
+    // The backward pass gathers each gradient, and each saved input once more for the weight gradients; a weight pass
+    // of its own the gradients as well.
+    const std::uint64_t backwards = splits_backward(plan_.schedule) ? 3 : 2;
+    return {forwards * gathers + backwards * gathers, forwards * sums + sums, 0};
   }
 
   void add_layers(int stage) {
-    const auto layers = static_cast<std::uint64_t>(stage_layers(model_.layers, stage, plan_.pp).count);
+    const std::uint64_t layers = layers_of(stage);
     LayerCollectives all = layer_collectives();
     all.gathers *= layers;
     all.sums *= layers;
@@ -84,7 +94,9 @@ class PlanTraffic {
       all.gathers += 2 * gather;
       all.scalars += 2;
     }
-    if (slices_boundary()) all.gathers += (is_first(stage) ? 0U : 1U) + (is_last(stage) ? 0U : 1U);
+    if (slices_boundary() && plan_.pp > 1) {
+      all.gathers += 2 * chunks() - (is_first(stage) ? 1U : 0U) - (is_last(stage) ? 1U : 0U);
+    }
     const Shard& shard = shards_.front();
     const auto add_all = [&](TrafficPattern pattern, Bytes bytes, std::uint64_t times) {
       add(Axis::tp, pattern, bytes, times * microbatches_, every(Axis::tp), only(stage), every(Axis::dp));
@@ -101,8 +113,11 @@ class PlanTraffic {
       const Bytes bytes =
           slices_boundary() ? share(shard.stream_bytes(), plan_.tp, tp) : shard.local_stream_bytes();
       for (const TrafficPattern pattern : {TrafficPattern::to_next, TrafficPattern::to_previous}) {
-        add(Axis::pp, pattern, bytes, microbatches_, only(tp), every(Axis::pp), every(Axis::dp));
+        add(Axis::pp, pattern, bytes, chunks() * microbatches_, only(tp), every(Axis::pp), every(Axis::dp));
       }
+      // From each chunk of the last stage to the next one of the first, and the gradients back.
+      add(Axis::pp, TrafficPattern::between_ends, bytes, (chunks() - 1) * microbatches_, only(tp), every(Axis::pp),
+          every(Axis::dp));
     }
   }
 
@@ -116,7 +131,7 @@ class PlanTraffic {
       if (plan_.zero > 0 && training_.optimizer != Optimizer::none) add_all(TrafficPattern::all_gather);
     };
     if (model_.embedding && is_first(stage)) add_bucket(parameters_in(layout_.embedding(tp, 0)), 1);
-    const auto layers = static_cast<std::uint64_t>(stage_layers(model_.layers, stage, plan_.pp).count);
+    const std::uint64_t layers = layers_of(stage);
     add_bucket(parameters_in(layout_.layer(tp, 0)), layers);
     if (model_.head && is_last(stage)) {
       add_bucket(parameters_in(layout_.head(tp, 0, !model_.tied_embeddings || !model_.embedding)), 1);

@@ -46,10 +46,12 @@ enum class Precision { fp32, bf16, fp16, fp8 };
 /// Bytes of one activation or weight.
 Bytes element_bytes(Precision precision);
 
-
 /// adamw_8bit: moments of one byte each, in blocks with a common scale (Dettmers et al. 2022).
 enum class Optimizer { none, adam, adamw_8bit, sgd };
-enum class PipelineSchedule { gpipe, one_f_one_b };
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2 };
+const char* to_string(PipelineSchedule schedule);
+/// Where the token embedding's table is: cut over the tensor-parallel ranks, or whole on each.
+enum class EmbeddingTable { sharded, replicated };
 /// How the sequence is cut beyond the other axes. `megatron`: the residual stream over tp. `ulysses`: tokens, with
 /// an exchange for heads around attention (Jacobs et al. 2023). `ring`: tokens, with keys and values that visit every
 /// rank (Liu et al. 2023).
@@ -106,6 +108,9 @@ struct PlanSpec {
   SequenceGroup sp_group = SequenceGroup::own;  ///< of ulysses and ring; megatron uses tp
   int sp_degree = 1;                            ///< of a group of its own
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int virtual_stages = 1;                     ///< chunks of layers on each stage; more than one with interleaved
+  std::vector<int> layers_per_stage;          ///< by virtual stage; empty: as even as can be
+  EmbeddingTable embedding = EmbeddingTable::sharded;
   int zero = 0;                               ///< 0, or 1: optimizer states sharded over dp
   bool pp_transfer_full = false;              ///< without SP: every rank sends the whole boundary tensor
   std::map<Axis, AxisMapping> mapping;        ///< axes left out are `standard`
