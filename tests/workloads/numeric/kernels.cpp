@@ -19,6 +19,8 @@ void run_kernel(KernelCall& call) {
       return linear_input(call);
     case Kernel::linear_weight:
       return linear_weight(call);
+    case Kernel::bias_gradient:
+      return bias_gradient(call);
     case Kernel::logits:
       return logits(call);
     case Kernel::logits_input:
@@ -35,6 +37,12 @@ void run_kernel(KernelCall& call) {
       return softmax(call);
     case Kernel::values:
       return values(call);
+    case Kernel::attend:
+      return attend(call);
+    case Kernel::row_products:
+      return row_products(call);
+    case Kernel::attend_backward:
+      return attend_backward(call);
     case Kernel::value_gradient:
       return value_gradient(call);
     case Kernel::softmax_gradient:
@@ -58,6 +66,7 @@ void run_kernel(KernelCall& call) {
     case Kernel::embed_positions:
       return embed(call, true);
     case Kernel::embed_backward:
+    case Kernel::position_gradient:
       return embed_backward(call);
     case Kernel::row_maximum:
       return row_maximum(call);

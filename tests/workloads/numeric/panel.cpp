@@ -41,24 +41,29 @@ Panel read_panel(const StepValues& step, const Views& views) {
   for (const View& view : panel.views) {
     const Matrix part = step.read(view);
     area += part.data.size();
-    const std::size_t width = view.region.cols * panel.depth;
     if (std::any_of(part.data.begin(), part.data.end(), [](double value) { return std::isnan(value); })) {
       throw MeaningFault(fmt::format("reads values of '{}' that are not there", step.name(view)));
     }
-    const std::size_t row = panel.rows.at(view.region.row), col = panel.cols.at(view.region.col);
-    for (std::size_t i = 0; i < part.rows; ++i) {
-      for (std::size_t j = 0; j < width; ++j) panel.values(row + i, col * panel.depth + j) = part(i, j);
-    }
+    set_part(panel, view, part);
   }
   if (area != panel.values.data.size()) throw MeaningFault("views do not make up a matrix");
   return panel;
 }
 
+void set_part(Panel& panel, const View& view, const Matrix& part) {
+  const std::size_t first = panel.cols.at(view.region.col) * panel.depth;
+  for (std::size_t i = 0; i < part.rows; ++i) {
+    const std::size_t row = panel.rows.at(view.region.row + i);
+    for (std::size_t j = 0; j < part.cols; ++j) panel.values(row, first + j) = part(i, j);
+  }
+}
+
 Matrix part_of(const Panel& panel, const View& view) {
-  const std::size_t row = panel.rows.at(view.region.row), col = panel.cols.at(view.region.col);
+  const std::size_t first = panel.cols.at(view.region.col) * panel.depth;
   Matrix part(view.region.rows, view.region.cols * panel.depth);
   for (std::size_t i = 0; i < part.rows; ++i) {
-    for (std::size_t j = 0; j < part.cols; ++j) part(i, j) = panel.values(row + i, col * panel.depth + j);
+    const std::size_t row = panel.rows.at(view.region.row + i);
+    for (std::size_t j = 0; j < part.cols; ++j) part(i, j) = panel.values(row, first + j);
   }
   return part;
 }

@@ -58,6 +58,7 @@ struct Panel {
 Panel make_panel(const StepValues& step, const Views& views);
 /// Throws MeaningFault when something is not there.
 Panel read_panel(const StepValues& step, const Views& views);
+void set_part(Panel& panel, const View& view, const Matrix& part);
 /// What the panel has of one of its views.
 Matrix part_of(const Panel& panel, const View& view);
 
