@@ -17,6 +17,7 @@ class StreamEmitter {
       : step_(step),
         line_(line),
         blocks_(blocks),
+        first_op_(static_cast<OpId>(step.builder().size())),
         first_channel_(
             step.builder().new_channels(static_cast<std::uint32_t>(line.size() * blocks.chunks) * kLanes)) {}
 
@@ -51,10 +52,12 @@ class StreamEmitter {
     last_send_[to] = sent;
     return {sent};
   }
-  /// After the second last receive from there.
+  /// After the second last receive from there, and when an earlier stream's buffer of the same block is gone: a step
+  /// that makes things again sees blocks twice.
   Deps receive(Kernel kernel, const Piece& piece, int from, bool passing, Deps after) {
     std::vector<OpId>& earlier = receives_[from];
     if (earlier.size() >= 2) after.push_back(earlier[earlier.size() - 2]);
+    if (kernel == Kernel::transfer) after = join(std::move(after), earlier_users(piece));
     const Deps held = hold(piece, after);
     const OpId received = builder().receive(line_.group.axis, peer(from), channel(piece, passing), bytes(piece), held,
                                             operand(kernel, piece));
@@ -68,6 +71,14 @@ class StreamEmitter {
 
  private:
   static constexpr std::uint32_t kLanes = 2;
+  /// Those before this stream.
+  Deps earlier_users(const Piece& piece) const {
+    Deps result = step_.builder().users(views(piece));
+    std::erase_if(result, [&](OpId op) { return op >= first_op_; });
+    return result;
+  }
+
+  OpId first_op_;
   std::uint32_t first_channel_;
   std::map<int, OpId> last_send_;
   std::map<int, std::vector<OpId>> receives_;
