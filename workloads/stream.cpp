@@ -31,6 +31,8 @@ class StreamEmitter {
     return first_channel_ + number * kLanes + (passing ? 1U : 0U);
   }
   Bytes bytes(const Piece& piece) const { return blocks_.bytes(member(piece.first), piece.second); }
+  /// More slices than columns leave some without any: they do not travel and are of no use.
+  bool empty(const Piece& piece) const { return bytes(piece) == 0; }
   Views views(const Piece& piece) const { return blocks_.views(member(piece.first), piece.second); }
   Operand operand(Kernel kernel, const Piece& piece) {
     Operand result = step_.operand({.kernel = kernel, .adds = kernel == Kernel::add, .writes = views(piece)});
@@ -111,6 +113,10 @@ class Outward : private StreamEmitter {
     for (int round = 0; round < line_.size(); ++round) {
       for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
         const Piece piece{order[static_cast<std::size_t>(round)], chunk};
+        if (empty(piece)) {
+          done_.push_back(done_.empty() ? start_ : done_.back());
+          continue;
+        }
         BlockUse used = use(member(piece.first), chunk, there_.at(piece));
         done_.push_back(used.done);
         result_.done = join(std::move(result_.done), used.done);
@@ -131,6 +137,7 @@ class Outward : private StreamEmitter {
     if (transfer.from != line_.place && transfer.to != line_.place) return;
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
       const Piece piece{transfer.owner, chunk};
+      if (empty(piece)) continue;
       if (transfer.from == line_.place) {
         // A block that passes was received in this round, under the same transfer.
         const auto passing = passing_.find(piece);
@@ -183,6 +190,7 @@ class Inward : private StreamEmitter {
     for (const int owner : order) {
       for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
         const Piece piece{owner, chunk};
+        if (empty(piece)) continue;
         const Deps ready = owner == line_.place ? before : hold(piece, before);
         before = make(member(owner), chunk, ready).done;
         sum_[piece] = before;
@@ -192,7 +200,7 @@ class Inward : private StreamEmitter {
     for (auto transfer = transfers.rbegin(); transfer != transfers.rend(); ++transfer) move(*transfer);
     Deps result;
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
-      result = join(std::move(result), sum_.at({line_.place, chunk}));
+      if (const Piece own{line_.place, chunk}; !empty(own)) result = join(std::move(result), sum_.at(own));
     }
     return result;
   }
@@ -205,6 +213,7 @@ class Inward : private StreamEmitter {
     const bool sender_passes = transfer.passing, receiver_passes = !transfer.starts;
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
       const Piece piece{transfer.owner, chunk};
+      if (empty(piece)) continue;
       if (from == line_.place) {
         const Deps ready = sender_passes ? passing_.at(piece) : sum_.at(piece);
         const Deps sent = send(sender_passes ? Kernel::pass : Kernel::land, piece, to, receiver_passes, ready);

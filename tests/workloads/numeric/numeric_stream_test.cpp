@@ -162,7 +162,7 @@ TEST(NumericStream, KindsOfModelsAndOfMemorySaving) {
                                          {.tatp = 2, .sp = ring, .sp_degree = 2, .dp = 2},
                                          {.tp = 2, .tatp = 3, .sp = megatron},
                                          {.tatp = 2, .sp = ulysses, .sp_degree = 2},
-                                         {.tatp = 3, .pp = 2, .attention = StreamAttention::heads}}) {
+                                         {.tatp = 2, .pp = 2, .attention = StreamAttention::heads}}) {
     for (const bool full : {false, true}) {
       NumericCase setup = setup_of(cut);
       setup.training.recompute = full ? Recompute::full : Recompute::none;
