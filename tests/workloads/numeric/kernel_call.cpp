@@ -29,6 +29,14 @@ std::uint64_t KernelCall::sequence(std::uint64_t row) const {
   return (replica_ * problem_.microbatches + microbatch) * problem_.sequences + row % problem_.sequences;
 }
 
+bool KernelCall::has_rows() const {
+  const auto some = [&](const View& view) {
+    return view.region.area() > 0 && step_.scope(view) == TensorScope::activation;
+  };
+  return std::any_of(meaning_.reads.begin(), meaning_.reads.end(), some) ||
+         std::any_of(meaning_.writes.begin(), meaning_.writes.end(), some);
+}
+
 Panel KernelCall::input_columns(std::size_t which, const Range& columns) const {
   Views views;
   for (const View& view : inputs_.at(which)) {

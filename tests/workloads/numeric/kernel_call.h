@@ -44,6 +44,8 @@ class KernelCall {
   const Meaning& meaning() const { return meaning_; }
   const StepValues& step() const { return step_; }
 
+  /// Whether there is anything to work on: some ranks have no tokens, and add nothing to gradients.
+  bool has_rows() const;
   /// The activations that the operation reads, by tensor in order.
   std::size_t inputs() const { return inputs_.size(); }
   Panel input(std::size_t which) const { return read_panel(step_, inputs_.at(which)); }

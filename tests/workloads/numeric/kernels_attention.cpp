@@ -68,7 +68,8 @@ void scores(KernelCall& call) {
   for (double& value : s.values.data) value = -std::numeric_limits<double>::infinity();
   score_product(
       call, s, call.input_columns(0, heads.q), [&](std::uint64_t head) { return head * heads.d; },
-      call.input_columns(0, heads.k), [&](std::uint64_t head) { return heads.key_column(head); }, heads.scale());
+      call.input_columns(0, heads.k), [&](std::uint64_t head) { return heads.key_column(head); },
+      heads.scale());
   call.put(s);
 }
 

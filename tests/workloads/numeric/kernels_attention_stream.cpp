@@ -32,8 +32,8 @@ std::vector<std::size_t> visible_keys(const KernelCall& call, std::uint64_t quer
   std::vector<std::size_t> result;
   for (std::size_t key = 0; key < keys.rows.size(); ++key) {
     const std::uint64_t row = keys.rows[key];
-    const bool hidden = call.model().attention == models::AttentionMask::causal &&
-                        call.position(row) > call.position(query);
+    const bool hidden =
+        call.model().attention == models::AttentionMask::causal && call.position(row) > call.position(query);
     if (call.sequence(row) == call.sequence(query) && !hidden) result.push_back(key);
   }
   return result;
@@ -96,8 +96,8 @@ void row_products(KernelCall& call) {
     const std::uint64_t row = products.rows[i];
     for (std::size_t j = 0; j < products.cols.size(); ++j) {
       const std::uint64_t first = products.cols[j] * heads.d;
-      products(i, j) = HeadRow(o, o.rows.at(row), first, heads.d)
-                           .times({d_output, d_output.rows.at(row), first, heads.d});
+      products(i, j) =
+          HeadRow(o, o.rows.at(row), first, heads.d).times({d_output, d_output.rows.at(row), first, heads.d});
     }
   }
   call.put(products);

@@ -8,18 +8,16 @@
 namespace wafersim::workloads::numeric {
 
 void Index::insert(std::uint64_t first, std::uint64_t count) {
-  if (places_.size() < first + count) places_.resize(first + count);
+  if (places_.size() < first + count) places_.resize(first + count, kNowhere);
   for (std::uint64_t number = first; number < first + count; ++number) {
-    if (places_[number]) continue;
+    if (places_[number] != kNowhere) continue;
     places_[number] = numbers_.size();
     numbers_.push_back(number);
   }
 }
 
-std::size_t Index::at(std::uint64_t number) const {
-  const auto found = find(number);
-  if (!found) throw MeaningFault(fmt::format("row or column {} is not among those named", number));
-  return *found;
+void Index::missing(std::uint64_t number) {
+  throw MeaningFault(fmt::format("row or column {} is not among those named", number));
 }
 
 Panel make_panel(const StepValues& step, const Views& views) {

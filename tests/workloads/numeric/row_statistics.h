@@ -13,9 +13,10 @@ struct RowStatistics {
   double sum = 0;  ///< of exp(score - maximum)
 };
 
-/// What the attention of one tile keeps from its forward to its backward pass: by layer, microbatch, iteration,
-/// row and head.
+/// What the attention of one tile keeps from its forward to its backward pass: by layer, microbatch,
+/// iteration, row and head.
 using AttentionStatistics =
-    std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::uint64_t, std::uint64_t>, RowStatistics>;
+    std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::uint64_t, std::uint64_t>,
+             RowStatistics>;
 
 }  // namespace wafersim::workloads::numeric
