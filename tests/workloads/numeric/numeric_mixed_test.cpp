@@ -24,21 +24,22 @@ void draw_streams(RandomStream& random, NumericCase& setup) {
   const int kv_heads = std::max(1, static_cast<int>(model.kv_heads) / plan.tp);  // of a rank
   plan.tatp = draw(random, std::array{1, 1, 2, 3});
   plan.overlap_near = draw(random, std::array{1, 2});
-  plan.stream.variant = draw(random, std::array{StreamVariant::flood, StreamVariant::wrapped_ring,
-                                                StreamVariant::interleaved_ring});
+  plan.stream.variant = draw(
+      random, std::array{StreamVariant::flood, StreamVariant::wrapped_ring, StreamVariant::interleaved_ring});
   plan.stream.relay = draw(random, std::array{StreamRelay::cut_through, StreamRelay::store_and_forward});
   const auto own = draw(random, std::array{SequenceParallel::none, SequenceParallel::none,
                                            SequenceParallel::ring, SequenceParallel::ulysses});
   if (own != SequenceParallel::none) {
     plan.sp = kv_heads < 2 ? SequenceParallel::ring : own;
-    plan.sp_degree = 2;
+    plan.sp_degree = plan.sp == SequenceParallel::ring ? draw(random, std::array{2, 3}) : 2;
   }
   const bool ulysses = plan.sp == SequenceParallel::ulysses;
   if (coin(random) && plan.tatp <= kv_heads && !ulysses) plan.stream.attention = StreamAttention::heads;
   const bool streams = (plan.tatp > 1 && plan.stream.attention == StreamAttention::stream_kv) ||
                        plan.sp == SequenceParallel::ring;
   if (streams) model.attention_kernel = models::AttentionKernel::fused;
-  model.sequence = std::max<std::int64_t>(model.sequence, 2 * plan.tatp * plan.sp_degree + (coin(random) ? 1 : 0));
+  model.sequence =
+      std::max<std::int64_t>(model.sequence, 2 * plan.tatp * plan.sp_degree + (coin(random) ? 1 : 0));
   model.context = std::max(model.context, model.sequence);
 }
 
@@ -85,8 +86,8 @@ NumericCase drawn(std::uint64_t seed) {
 }
 
 TEST(NumericMixed, AnyModelUnderAnyPlan) {
-  for (std::uint64_t seed = 0; seed < 80; ++seed) {
-    EXPECT_EQ(differences(drawn(seed)), "") << seed;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    EXPECT_EQ(faults(drawn(seed)), "") << seed;
   }
 }
 

@@ -1,22 +1,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/text.h"
 #include "tests/workloads/numeric/numeric_case.h"
-#include "tests/workloads/numeric/ordering.h"
 
 namespace wafersim::workloads::numeric {
 namespace {
 
 using models::AttentionMask, models::Recompute;
-
-/// What differs from the unpartitioned model, and what no order holds apart.
-std::string wrong(const NumericCase& setup) {
-  const Trace trace = setup.lower().trace;
-  std::vector<std::string> all = unordered_uses(trace, 3);
-  if (std::string text = NumericRun(setup, trace).differences(); !text.empty()) all.push_back(std::move(text));
-  return join(all, "\n");
-}
 
 /// The ranks of a layer, and what else a plan has.
 struct Cut {
@@ -68,7 +58,7 @@ TEST(NumericStream, EveryTensorStream) {
             setup.training.global_batch = 2 * near;
             if (tatp == 2) setup.make_llama();
             if (near == 2) setup.model.attention = AttentionMask::full;
-            EXPECT_EQ(wrong(setup), "")
+            EXPECT_EQ(faults(setup), "")
                 << fmt::format("variant {} relay {} tatp {} heads {} near {}", static_cast<int>(variant),
                                static_cast<int>(relay), tatp, attention == StreamAttention::heads, near);
           }
@@ -79,18 +69,21 @@ TEST(NumericStream, EveryTensorStream) {
 }
 
 TEST(NumericStream, SequenceOverRanksOfItsOwn) {
-  for (const auto& [sp, degree] :
-       {std::pair(SequenceParallel::ring, 2), {SequenceParallel::ring, 3}, {SequenceParallel::ring, 4},
-        {SequenceParallel::ulysses, 2}, {SequenceParallel::ulysses, 3}, {SequenceParallel::ulysses, 4}}) {
+  for (const auto& [sp, degree] : {std::pair(SequenceParallel::ring, 2),
+                                   {SequenceParallel::ring, 3},
+                                   {SequenceParallel::ring, 4},
+                                   {SequenceParallel::ulysses, 2},
+                                   {SequenceParallel::ulysses, 3},
+                                   {SequenceParallel::ulysses, 4}}) {
     for (const auto mask : {AttentionMask::causal, AttentionMask::full}) {
       for (const auto recompute : {Recompute::none, Recompute::full}) {
         NumericCase setup = setup_of({.sp = sp, .sp_degree = degree});
         if (mask == AttentionMask::full && degree == 2) setup.make_llama();
         setup.model.attention = mask;
         setup.training.recompute = recompute;
-        EXPECT_EQ(wrong(setup), "") << fmt::format("sp {} x{} full mask {} recompute {}",
-                                                   static_cast<int>(sp), degree,
-                                                   mask == AttentionMask::full, static_cast<int>(recompute));
+        EXPECT_EQ(faults(setup), "") << fmt::format("sp {} x{} full mask {} recompute {}",
+                                                    static_cast<int>(sp), degree, mask == AttentionMask::full,
+                                                    static_cast<int>(recompute));
       }
     }
   }
@@ -104,8 +97,8 @@ TEST(NumericStream, MaterializedScoresOfExchangedHeads) {
                                     : setup_of({.sp = SequenceParallel::ulysses, .sp_degree = 2});
       setup.model.attention_kernel = models::AttentionKernel::materialized;
       setup.training.recompute = recompute;
-      EXPECT_EQ(wrong(setup), "") << fmt::format("recompute {} tatp {}", static_cast<int>(recompute),
-                                                 over_tatp);
+      EXPECT_EQ(faults(setup), "") << fmt::format("recompute {} tatp {}", static_cast<int>(recompute),
+                                                  over_tatp);
     }
   }
 }
@@ -133,25 +126,25 @@ TEST(NumericStream, CombinationsOfTheAxes) {
       {.tp = 2, .tatp = 2, .sp = ring, .sp_degree = 2, .dp = 2, .pp = 2, .near = 2},
       {.tp = 2, .tatp = 2, .sp = ulysses, .sp_degree = 2, .dp = 2, .pp = 2},
       {.tp = 2, .tatp = 2, .sp = ring, .sp_degree = 2, .pp = 2, .attention = kHeads}};
-  for (const Cut& cut : cuts) EXPECT_EQ(wrong(setup_of(cut)), "") << describe(cut);
+  for (const Cut& cut : cuts) EXPECT_EQ(faults(setup_of(cut)), "") << describe(cut);
 }
 
 /// Key and value heads that several tensor-parallel ranks hold, and two query heads or more for each.
 TEST(NumericStream, GroupedQueriesAndSharedKeyValueHeads) {
   using enum SequenceParallel;
-  for (const auto& [kv_heads, cut] : std::vector<std::pair<int, Cut>>{
-           {1, {.tp = 1, .tatp = 2, .near = 2}},
-           {1, {.tp = 2, .tatp = 2, .sp = ring, .sp_degree = 2}},
-           {2, {.tp = 3, .tatp = 2, .dp = 2}},
-           {2, {.tp = 4, .tatp = 3, .sp = megatron, .near = 2}},
-           {2, {.tp = 4, .sp = ring, .sp_degree = 3}},
-           {4, {.tp = 2, .tatp = 2, .sp = ulysses, .sp_degree = 2}},
-           {2, {.tatp = 2, .attention = StreamAttention::heads}}}) {
+  for (const auto& [kv_heads, cut] :
+       std::vector<std::pair<int, Cut>>{{1, {.tp = 1, .tatp = 2, .near = 2}},
+                                        {1, {.tp = 2, .tatp = 2, .sp = ring, .sp_degree = 2}},
+                                        {2, {.tp = 3, .tatp = 2, .dp = 2}},
+                                        {2, {.tp = 4, .tatp = 3, .sp = megatron, .near = 2}},
+                                        {2, {.tp = 4, .sp = ring, .sp_degree = 3}},
+                                        {4, {.tp = 2, .tatp = 2, .sp = ulysses, .sp_degree = 2}},
+                                        {2, {.tatp = 2, .attention = StreamAttention::heads}}}) {
     NumericCase setup = setup_of(cut);
     setup.make_llama();
     setup.model.qkv_bias = true;
     setup.model.kv_heads = kv_heads;
-    EXPECT_EQ(wrong(setup), "") << kv_heads << " of " << describe(cut);
+    EXPECT_EQ(faults(setup), "") << kv_heads << " of " << describe(cut);
   }
 }
 
@@ -171,12 +164,40 @@ TEST(NumericStream, KindsOfModelsAndOfMemorySaving) {
       setup.largest_norm = 0.5;
       setup.model.tied_embeddings = true;
       setup.model.parallel_residual = full;
-      EXPECT_EQ(wrong(setup), "") << describe(cut) << " full " << full;
+      EXPECT_EQ(faults(setup), "") << describe(cut) << " full " << full;
       setup.make_llama();
       setup.model.final_norm = full;
-      EXPECT_EQ(wrong(setup), "") << describe(cut) << " full " << full << " llama";
+      EXPECT_EQ(faults(setup), "") << describe(cut) << " full " << full << " llama";
     }
   }
+}
+
+TEST(NumericStream, WrongMeaningsMakeWrongNumbers) {
+  using enum SequenceParallel;
+  const auto forget = [](Meaning& meaning) { meaning = {}; };
+  const auto contains = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  // A block of keys that nobody attends to, and one whose gradient nobody makes or adds.
+  const NumericCase ring_plan = setup_of({.sp = ring, .sp_degree = 3});
+  EXPECT_TRUE(contains(differences_with(ring_plan, "layer.forward", Kernel::attend, forget), "loss"));
+  EXPECT_TRUE(contains(differences_with(ring_plan, "layer.backward", Kernel::attend_backward, forget),
+                       "gradients of iteration 0"));
+  EXPECT_TRUE(contains(differences_with(ring_plan, "layer.backward", Kernel::add, forget), "gradients of"));
+  // Row products of too few heads.
+  const auto fewer_heads = [](Meaning& meaning) {
+    for (View& view : meaning.reads) {
+      if (view.region.cols == 4) view.region = {view.region.row, view.region.rows, 0, 3};
+    }
+  };
+  EXPECT_NE(differences_with(ring_plan, "layer.backward", Kernel::attend_backward, fewer_heads), "");
+  // A block that a member does not pass on, and a bias that nobody sums.
+  NumericCase stream_plan = setup_of({.tatp = 4});
+  stream_plan.plan.stream.variant = StreamVariant::wrapped_ring;
+  stream_plan.plan.stream.relay = StreamRelay::store_and_forward;
+  EXPECT_NE(differences_with(stream_plan, "layer.forward", Kernel::pass, forget), "");
+  EXPECT_TRUE(contains(differences_with(stream_plan, "layer.backward", Kernel::bias_gradient, forget),
+                       "gradients of iteration 0"));
 }
 
 }  // namespace
