@@ -17,6 +17,7 @@ class StreamEmitter {
       : step_(step),
         line_(line),
         blocks_(blocks),
+        first_op_(static_cast<OpId>(step.builder().size())),
         first_channel_(
             step.builder().new_channels(static_cast<std::uint32_t>(line.size() * blocks.chunks) * kLanes)) {}
 
@@ -30,6 +31,8 @@ class StreamEmitter {
     return first_channel_ + number * kLanes + (passing ? 1U : 0U);
   }
   Bytes bytes(const Piece& piece) const { return blocks_.bytes(member(piece.first), piece.second); }
+  /// More slices than columns leave some without any: they do not travel and are of no use.
+  bool empty(const Piece& piece) const { return bytes(piece) == 0; }
   Views views(const Piece& piece) const { return blocks_.views(member(piece.first), piece.second); }
   Operand operand(Kernel kernel, const Piece& piece) {
     Operand result = step_.operand({.kernel = kernel, .adds = kernel == Kernel::add, .writes = views(piece)});
@@ -51,10 +54,12 @@ class StreamEmitter {
     last_send_[to] = sent;
     return {sent};
   }
-  /// After the second last receive from there.
+  /// After the second last receive from there, and when an earlier stream's buffer of the same block is gone: a step
+  /// that makes things again sees blocks twice.
   Deps receive(Kernel kernel, const Piece& piece, int from, bool passing, Deps after) {
     std::vector<OpId>& earlier = receives_[from];
     if (earlier.size() >= 2) after.push_back(earlier[earlier.size() - 2]);
+    if (kernel == Kernel::transfer) after = join(std::move(after), earlier_users(piece));
     const Deps held = hold(piece, after);
     const OpId received = builder().receive(line_.group.axis, peer(from), channel(piece, passing), bytes(piece), held,
                                             operand(kernel, piece));
@@ -68,6 +73,14 @@ class StreamEmitter {
 
  private:
   static constexpr std::uint32_t kLanes = 2;
+  /// Those before this stream.
+  Deps earlier_users(const Piece& piece) const {
+    Deps result = step_.builder().users(views(piece));
+    std::erase_if(result, [&](OpId op) { return op >= first_op_; });
+    return result;
+  }
+
+  OpId first_op_;
   std::uint32_t first_channel_;
   std::map<int, OpId> last_send_;
   std::map<int, std::vector<OpId>> receives_;
@@ -100,6 +113,10 @@ class Outward : private StreamEmitter {
     for (int round = 0; round < line_.size(); ++round) {
       for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
         const Piece piece{order[static_cast<std::size_t>(round)], chunk};
+        if (empty(piece)) {
+          done_.push_back(done_.empty() ? start_ : done_.back());
+          continue;
+        }
         BlockUse used = use(member(piece.first), chunk, there_.at(piece));
         done_.push_back(used.done);
         result_.done = join(std::move(result_.done), used.done);
@@ -120,6 +137,7 @@ class Outward : private StreamEmitter {
     if (transfer.from != line_.place && transfer.to != line_.place) return;
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
       const Piece piece{transfer.owner, chunk};
+      if (empty(piece)) continue;
       if (transfer.from == line_.place) {
         // A block that passes was received in this round, under the same transfer.
         const auto passing = passing_.find(piece);
@@ -174,6 +192,7 @@ class Inward : private StreamEmitter {
     for (int round = line_.size() - 1; round >= 0; --round) {
       for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
         const Piece piece{order[static_cast<std::size_t>(round)], chunk};
+        if (empty(piece)) continue;
         before = make(member(piece.first), chunk, buffer(piece, before)).done;
         sum_[piece] = before;
       }
@@ -187,7 +206,7 @@ class Inward : private StreamEmitter {
     }
     Deps result;
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
-      result = join(std::move(result), sum_.at({line_.place, chunk}));
+      if (const Piece own{line_.place, chunk}; !empty(own)) result = join(std::move(result), sum_.at(own));
     }
     return result;
   }
@@ -210,6 +229,7 @@ class Inward : private StreamEmitter {
   void receive_part(const StreamTransfer& transfer) {
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
       const Piece piece{transfer.owner, chunk};
+      if (empty(piece)) continue;
       const Deps received = receive(Kernel::land, piece, transfer.to, false, {});
       const Work work{.gemm = {},
                       .vector_flops = blocks_.elements(member(piece.first), chunk),
@@ -225,6 +245,7 @@ class Inward : private StreamEmitter {
   void send_part(const StreamTransfer& transfer) {
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
       const Piece piece{transfer.owner, chunk};
+      if (empty(piece)) continue;
       if (transfer.to == line_.place) {
         const bool passing = transfer.passing;
         const Deps sent = send(passing ? Kernel::pass : Kernel::land, piece, transfer.from, !transfer.starts,
