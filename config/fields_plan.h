@@ -45,6 +45,7 @@ struct MappingKeys {
 
 struct OverlapKeys {
   int near = 1;
+  int far = 1;
 };
 
 template <class Visitor>
@@ -139,7 +140,10 @@ template <class Visitor>
 void fields(Visitor& visit, OverlapKeys& keys) {
   visit(Key{.name = "near", .doc = "Pieces of a block of a tensor stream; each is used as it arrives.", .min = 1},
         keys.near);
-  visit.fixed(Key{.name = "far", .doc = "Steps by which long transfers are issued ahead."}, "1");
+  visit(Key{.name = "far",
+            .doc = "Steps by which the parameters that zero 3 gathers are asked for ahead; 0: when they are needed.",
+            .min = 0},
+        keys.far);
 }
 
 /// Axes without an entry are `standard`, so only the others are stored.
@@ -189,7 +193,7 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
   StreamKeys tatp{spec.tatp, spec.stream};
   PipelineTransfer transfer = spec.pp_transfer_full ? PipelineTransfer::full : PipelineTransfer::slice;
   MappingKeys mapping = mapping_keys(spec);
-  OverlapKeys overlap{spec.overlap_near};
+  OverlapKeys overlap{spec.overlap_near, spec.overlap_far};
   std::optional<std::vector<int>> layers;
   if (!spec.layers_per_stage.empty()) layers = spec.layers_per_stage;
   visit(Key{.name = "dp", .doc = "Data parallelism: replicas of the model.", .min = 1}, spec.dp);
@@ -219,10 +223,9 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
             .doc = "The embedding's table: cut over `tp`, or whole on every rank (not with `model.tied_embeddings`)."},
         spec.embedding);
   visit(Key{.name = "zero",
-            .doc = "1 shards optimizer states over `dp`.",
+            .doc = "What replicas share out: 1 optimizer states, 2 gradients too, 3 parameters too.",
             .min = 0,
-            .max = 1,
-            .planned_max = 3},
+            .max = 3},
         spec.zero);
   visit(
       Key{.name = "pp_transfer",
@@ -245,6 +248,7 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
   spec.tatp = tatp.degree;
   spec.stream = tatp.spec;
   spec.overlap_near = overlap.near;
+  spec.overlap_far = overlap.far;
   store_sequence_parallel(sp, spec);
   spec.layers_per_stage = layers.value_or(std::vector<int>{});
   spec.pp_transfer_full = transfer == PipelineTransfer::full;

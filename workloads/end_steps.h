@@ -1,5 +1,6 @@
 #pragma once
 
+#include "workloads/buckets.h"
 #include "workloads/layer.h"
 
 namespace wafersim::workloads {
@@ -22,42 +23,33 @@ void emit_replicated_embedding_backward(StepEmitter& step);
 void emit_head_forward(StepEmitter& step);
 void emit_head_backward(StepEmitter& step);
 
-/// A run of parameters that a tile holds.
-struct BucketPart {
-  std::int32_t layer = 0;  ///< -1 the embedding, the number of layers the head
-  Region region;
-  bool token_sums = false;  ///< its gradient is made from the tokens of the rank's residual stream alone
-  int kv_head = -1;         ///< k and v blocks that several tensor-parallel ranks hold: of which head
-  bool counts = true;       ///< in the gradient norm: one of the tiles of a replica that hold it counts it
-};
-
-/// The weights that one gradient_sync or parameter_gather step is about.
-struct Bucket {
-  std::int32_t layer = 0;  ///< of its gradient_sync and parameter_gather steps
-  std::vector<BucketPart> parts;
-  std::uint64_t parameters() const;
-};
-
 /// Whether ranks of one replica have to sum gradients before the replicas do: of norms, output biases and positions,
 /// where each has a part of the tokens; of k and v blocks that several tensor-parallel ranks hold; of everything
 /// where the sequence is cut over ranks of its own.
 bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket);
 
 /// Sums a bucket's gradients over the ranks of a replica that share them, then over the replicas: all-reduce, or
-/// reduce-scatter with zero 1, of values of the training precision.
+/// reduce-scatter with zero 1 and more, of values of the gradient precision. With zero 2 and 3 the replica's share is
+/// added to that of earlier microbatches.
 void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket);
 
 /// Sums the gradients of a bucket of tied weights, which the replicas have summed already, with the other end of
-/// the pipeline: the tile's own shard only with zero 1.
+/// the pipeline: the tile's own shard only with zero 1 and more.
 void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket);
 
 /// The global gradient norm, of parts that count, and the optimizer on the parameters that the tile updates:
-/// all of `buckets`, or its share of each with zero 1. `groups`: over which the norm is summed, in this
+/// all of `buckets`, or its share of each with zero 1 and more. `groups`: over which the norm is summed, in this
 /// order.
 void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket>& buckets,
                     const std::vector<Group>& groups);
 
-/// Collects the updated weights of a bucket from the replicas (zero 1).
+/// A buffer for the gradients of one microbatch (zero 2 and 3), from the start of the first step that writes them to
+/// the end of their gradient_sync.
+void hold_gradients(StepEmitter& step, const Bucket& bucket);
+
+/// Collects the weights of a bucket from the replicas: updated ones (zero 1 and 2), or before a step that uses them, in
+/// a buffer of their own (zero 3), which release_parameters() gives up after all uses in a step.
+void release_parameters(StepEmitter& step, const Group& dp, const Bucket& bucket, SeenFrom from);
 void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket);
 
 }  // namespace wafersim::workloads

@@ -5,19 +5,16 @@
 #include <tuple>
 #include <utility>
 
+#include "workloads/buckets.h"
 #include "workloads/end_steps.h"
 #include "workloads/memory_plan.h"
 #include "workloads/program_builder.h"
+#include "workloads/replica_shares.h"
 #include "workloads/schedule.h"
 
 namespace wafersim::workloads {
 
 namespace {
-
-/// Both ends of the pipeline hold the embedding's weight.
-bool ties_across_stages(const LoweringInput& input) {
-  return input.model.tied_embeddings && input.model.embedding && input.model.head && input.plan.pp > 1;
-}
 
 std::vector<std::int32_t> in_flight_by_stage(const LoweringInput& input) {
   const PipelineShape shape = pipeline_shape(input.plan, input.training);
@@ -39,6 +36,13 @@ struct PeerLayout {
   std::uint32_t of(Axis axis) const { return first[static_cast<std::size_t>(axis)]; }
   std::array<std::uint32_t, kAxes> first{};
   std::uint32_t tie = 0;
+};
+
+/// A foreground step of the model.
+struct ModelStep {
+  StepKind kind = StepKind::layer;
+  ScheduleSlot slot;
+  std::int32_t layer = -1;
 };
 
 /// Lowers a plan under one placement of the memory classes.
@@ -134,89 +138,8 @@ class Lowering {
   bool heads(const Ranks& ranks, int chunk) const { return has_head(ranks) && chunk == last_chunk(); }
 
   bool replicates_table() const { return input_.plan.embedding == EmbeddingTable::replicated; }
-
-  /// The table that both ends of a pipeline hold has a bucket of its own.
-  std::int32_t tied_bucket() const { return input_.model.layers + 1; }
-
-  /// Whether a tile counts what all inner ranks hold in the gradient norm: the first one does.
-  static bool counts_shared(const Ranks& ranks) { return ranks.tp == 0 && ranks.tatp == 0 && ranks.sp == 0; }
-
-  Bucket layer_bucket(const Ranks& ranks, std::int32_t layer) const {
-    Bucket bucket{layer, {}};
-    const auto shared_kv = parameters_.replicated_kv(ranks.tp, ranks.tatp);
-    for (const Region& region : parameters_.layer(ranks.tp, ranks.tatp)) {
-      BucketPart part{layer, region};
-      part.counts = ranks.sp == 0;
-      if (region.row == 0) {
-        // Norms and output biases come first.
-        part.token_sums = true;
-        part.counts = counts_shared(ranks);
-      }
-      for (const auto& shared : shared_kv) {
-        if (region != shared.region) continue;
-        part.kv_head = shared.kv_head;
-        const std::uint64_t first = contexts_.front().kv_sharers[static_cast<std::size_t>(shared.kv_head)].first;
-        part.counts = part.counts && first == static_cast<std::uint64_t>(ranks.tp);
-      }
-      bucket.parts.push_back(part);
-    }
-    return bucket;
-  }
-
-  /// The weights of a tile, one bucket for each layer; -1 stands for the embedding, the number of layers for
-  /// the head.
   std::map<std::int32_t, Bucket> buckets(const Ranks& ranks) const {
-    std::map<std::int32_t, Bucket> result;
-    const auto add = [&](std::int32_t bucket, const BucketPart& part) {
-      if (part.region.rows == 0) return;
-      result[bucket].layer = bucket;
-      result[bucket].parts.push_back(part);
-    };
-    const std::int32_t head = input_.model.layers;
-    const bool across = ties_across_stages(input_);
-    const bool tied = input_.model.tied_embeddings && input_.model.embedding;
-    if (has_embedding(ranks)) {
-      const bool whole = replicates_table();
-      add(-1, {.layer = -1,
-               .region = parameters_.positions(),
-               .token_sums = true,
-               .counts = counts_shared(ranks)});
-      add(across ? tied_bucket() : -1,
-          {.layer = -1,
-           .region = whole ? parameters_.whole_table() : parameters_.table(false, ranks.tp, ranks.tatp),
-           .token_sums = whole,
-           .counts = whole ? counts_shared(ranks) : ranks.sp == 0});
-    }
-    for (int chunk = 0; chunk <= last_chunk(); ++chunk) {
-      const LayerRange range = layers(ranks, chunk);
-      for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
-        result[layer] = layer_bucket(ranks, layer);
-      }
-    }
-    if (has_head(ranks)) {
-      add(head, {.layer = head,
-                 .region = parameters_.final_norm(),
-                 .token_sums = true,
-                 .counts = counts_shared(ranks)});
-      if (!tied) {
-        add(head, {.layer = head,
-                   .region = parameters_.table(true, ranks.tp, ranks.tatp),
-                   .counts = ranks.sp == 0});
-      }
-      if (across) {
-        // The other end counts it.
-        add(tied_bucket(),
-            {.layer = -1, .region = parameters_.table(false, ranks.tp, ranks.tatp), .counts = false});
-      }
-    }
-    return result;
-  }
-
-  /// Those that a step of the model uses.
-  std::vector<std::int32_t> used_buckets(StepKind kind, std::int32_t layer) const {
-    if (kind == StepKind::layer) return {layer};
-    if (kind == StepKind::embedding) return {-1, tied_bucket()};
-    return {input_.model.layers, tied_bucket(), -1};
+    return parameter_buckets(input_, parameters_, context(ranks), ranks.pp);
   }
 
   template <class Emit>
@@ -244,38 +167,82 @@ class Lowering {
     return result;
   }
 
-  std::uint32_t make_layer_template(Pass pass, const Ranks& ranks, const LayerEdges& at) {
+  /// Writes a step of the model: what zero 2 and 3 hold and give up goes around `emit`. `written`: the buckets whose
+  /// gradients it is the first to write; `used`: those whose weights it uses.
+  template <class Emit>
+  std::uint32_t make_model_template(const char* name, const Ranks& ranks, const std::vector<Bucket>& written,
+                                    const std::vector<Bucket>& used, SeenFrom from, Emit&& emit) {
+    return make_template(name, ranks, [&](StepEmitter& step) {
+      if (input_.plan.shards_gradients()) {
+        for (const Bucket& bucket : written) hold_gradients(step, bucket);
+      }
+      emit(step);
+      if (!input_.plan.shards_parameters()) return;
+      for (const Bucket& bucket : used) release_parameters(step, dp_group(ranks), bucket, from);
+    });
+  }
+
+  std::uint32_t make_layer_template(Pass pass, const Ranks& ranks, const LayerEdges& at, std::int32_t layer) {
     const models::Recompute recompute = input_.training.recompute;
-    if (pass == Pass::weight) return make_template("layer.weight", ranks, emit_layer_weight);
-    if (pass == Pass::forward) {
-      return make_template("layer.forward", ranks,
-                           [&](StepEmitter& step) { emit_layer_forward(step, at, recompute); });
+    const std::vector<Bucket> own = {buckets(ranks).at(layer)};
+    const bool splits = splits_backward(input_.plan.schedule);
+    if (pass == Pass::weight) {
+      return make_model_template("layer.weight", ranks, own, {}, SeenFrom::own_step, emit_layer_weight);
     }
-    const auto weights =
-        splits_backward(input_.plan.schedule) ? WeightGradients::own_step : WeightGradients::backward_step;
-    return make_template("layer.backward", ranks,
-                         [&](StepEmitter& step) { emit_layer_backward(step, at, recompute, weights); });
+    if (pass == Pass::forward) {
+      return make_model_template("layer.forward", ranks, {}, own, SeenFrom::own_step,
+                                 [&](StepEmitter& step) { emit_layer_forward(step, at, recompute); });
+    }
+    // Norms have their gradients in the backward step even where the weights have a step of their own, whose buffer
+    // theirs, which are small, are counted in.
+    const auto weights = splits ? WeightGradients::own_step : WeightGradients::backward_step;
+    return make_model_template("layer.backward", ranks, splits ? std::vector<Bucket>{} : own, own, SeenFrom::own_step,
+                               [&](StepEmitter& step) { emit_layer_backward(step, at, recompute, weights); });
   }
 
   std::uint32_t make_end_template(StepKind kind, Pass pass, const Ranks& ranks) {
     const bool forward = pass == Pass::forward;
+    const std::map<std::int32_t, Bucket> all = buckets(ranks);
+    std::vector<Bucket> used, written;
+    for (const std::int32_t number : used_buckets(input_.model, kind, -1)) {
+      const auto found = all.find(number);
+      if (found == all.end()) continue;
+      used.push_back(found->second);
+      // The head is the first to write to a table that is tied on its stage.
+      const bool by_head = kind == StepKind::embedding && number == -1 && has_head(ranks) && input_.model.tied_embeddings;
+      if (!forward && !by_head) written.push_back(found->second);
+    }
+    if (kind == StepKind::head && !input_.model.tied_embeddings) {
+      // The embedding's weights are not the head's.
+      std::erase_if(used, [](const Bucket& bucket) { return bucket.layer == -1; });
+      std::erase_if(written, [](const Bucket& bucket) { return bucket.layer == -1; });
+    }
+    // The embedding's parameters are those of its own step's layer.
+    if (kind == StepKind::embedding) {
+      for (Bucket& bucket : used) bucket.layer = -1;
+    }
+    const SeenFrom from = kind == StepKind::embedding ? SeenFrom::own_step : SeenFrom::elsewhere;
+    const auto make = [&](const char* name, auto emit) {
+      return make_model_template(name, ranks, written, used, from, emit);
+    };
     if (kind == StepKind::embedding) {
       const auto look_up = replicates_table() ? emit_replicated_embedding_forward : emit_embedding_forward;
       const auto scatter = replicates_table() ? emit_replicated_embedding_backward : emit_embedding_backward;
-      return make_template(forward ? "embedding.forward" : "embedding.backward", ranks, forward ? look_up : scatter);
+      return make(forward ? "embedding.forward" : "embedding.backward", forward ? look_up : scatter);
     }
-    return make_template(forward ? "head.forward" : "head.backward", ranks,
-                         forward ? emit_head_forward : emit_head_backward);
+    return make(forward ? "head.forward" : "head.backward", forward ? emit_head_forward : emit_head_backward);
   }
 
   /// The template of a step of the model itself. Layers with equal edges share it; a weight step has none.
   std::uint32_t model_template(StepKind kind, const ScheduleSlot& slot, const Ranks& ranks, std::int32_t layer) {
     const bool has_edges = kind == StepKind::layer && slot.pass != Pass::weight;
     const LayerEdges at = has_edges ? edges(ranks, slot.chunk, layer) : LayerEdges{};
-    const auto key = std::tuple(kind, slot.pass, at, context(ranks).shard.rank);
+    // Where parameters are shared out, replicas differ in what they give up.
+    const int replica = input_.plan.shards_parameters() ? ranks.dp : 0;
+    const auto key = std::tuple(kind, slot.pass, at, context(ranks).shard.rank, replica);
     const auto known = templates_.find(key);
     if (known != templates_.end()) return known->second;
-    const std::uint32_t made = kind == StepKind::layer ? make_layer_template(slot.pass, ranks, at)
+    const std::uint32_t made = kind == StepKind::layer ? make_layer_template(slot.pass, ranks, at, layer)
                                                        : make_end_template(kind, slot.pass, ranks);
     templates_.emplace(key, made);
     return made;
@@ -289,47 +256,39 @@ class Lowering {
     return total;
   }
 
-  void add_model_step(ProgramBuilder& program, StepKind kind, const ScheduleSlot& slot, const Ranks& ranks,
-                      std::int32_t layer) {
-    program.foreground({.step_template = model_template(kind, slot, ranks, layer),
-                        .kind = kind,
-                        .pass = slot.pass,
-                        .layer = layer,
-                        .microbatch = slot.microbatch},
-                       used_buckets(kind, layer));
-  }
-
-  void add_forward(ProgramBuilder& program, const Ranks& ranks, const ScheduleSlot& slot) {
-    const LayerRange range = layers(ranks, slot.chunk);
-    if (embeds(ranks, slot.chunk)) add_model_step(program, StepKind::embedding, slot, ranks, -1);
-    for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
-      add_model_step(program, StepKind::layer, slot, ranks, layer);
-    }
-    if (heads(ranks, slot.chunk)) add_model_step(program, StepKind::head, slot, ranks, -1);
-  }
-
-  /// A backward or a weight pass. `sync`: the templates of the gradient sums that start behind the step that
-  /// completes a bucket, empty but for the last microbatch. Embedding and head make all their gradients in the
-  /// backward pass: the embedding has no others, and the head would have to keep the gradients of its logits.
-  void add_backward(ProgramBuilder& program, const Ranks& ranks, const ScheduleSlot& slot,
-                    const std::map<std::int32_t, std::uint32_t>& sync) {
-    const bool completes_layers = slot.pass == Pass::weight || !splits_backward(input_.plan.schedule);
-    const auto add = [&](StepKind kind, std::int32_t layer) {
-      add_model_step(program, kind, slot, ranks, layer);
-      if (kind == StepKind::layer && !completes_layers) return;
-      for (const std::int32_t bucket : used_buckets(kind, layer)) {
-        const auto found = sync.find(bucket);
-        // A table that is tied on one stage is complete after the embedding only.
-        if (found == sync.end() || (kind == StepKind::head && bucket == -1)) continue;
-        program.gradient_sync(
-            {.step_template = found->second, .kind = StepKind::gradient_sync, .layer = bucket});
+  /// The steps of the model in one iteration of a tile.
+  std::vector<ModelStep> model_steps(const Ranks& ranks) const {
+    std::vector<ModelStep> steps;
+    for (const ScheduleSlot& slot : schedule_order(pipeline_shape(input_.plan, input_.training), ranks.pp)) {
+      const LayerRange range = layers(ranks, slot.chunk);
+      const bool forward = slot.pass == Pass::forward;
+      // Embedding and head make all their gradients in the backward pass: the embedding has no others, and the head
+      // would have to keep the gradients of its logits.
+      const bool ends = slot.pass != Pass::weight;
+      const bool first = ends && embeds(ranks, slot.chunk), last = ends && heads(ranks, slot.chunk);
+      if (forward ? first : last) steps.push_back({forward ? StepKind::embedding : StepKind::head, slot, -1});
+      for (std::int32_t i = 0; i < range.count; ++i) {
+        steps.push_back({StepKind::layer, slot, forward ? range.first + i : range.last() - i});
       }
-    };
-    const bool ends = slot.pass == Pass::backward;
-    const LayerRange range = layers(ranks, slot.chunk);
-    if (ends && heads(ranks, slot.chunk)) add(StepKind::head, -1);
-    for (std::int32_t layer = range.last(); layer >= range.first; --layer) add(StepKind::layer, layer);
-    if (ends && embeds(ranks, slot.chunk)) add(StepKind::embedding, -1);
+      if (forward ? last : first) steps.push_back({forward ? StepKind::head : StepKind::embedding, slot, -1});
+    }
+    return steps;
+  }
+
+  /// Whether a step makes gradients of weights.
+  bool fills_gradients(const ModelStep& step) const {
+    if (step.slot.pass == Pass::forward) return false;
+    const bool splits = splits_backward(input_.plan.schedule);
+    return step.kind != StepKind::layer || !splits || step.slot.pass == Pass::weight;
+  }
+
+  /// The buckets whose gradients are complete for their microbatch after a step.
+  std::vector<std::int32_t> completed_buckets(const ModelStep& step) const {
+    if (!fills_gradients(step)) return {};
+    std::vector<std::int32_t> result = used_buckets(input_.model, step.kind, step.layer);
+    // A table that is tied on one stage is complete after the embedding only.
+    if (step.kind == StepKind::head) std::erase(result, -1);
+    return result;
   }
 
   std::map<std::int32_t, std::uint32_t> sync_templates(const Ranks& ranks) {
@@ -348,7 +307,7 @@ class Lowering {
   void add_tied_gradient_sync(ProgramBuilder& program, const Ranks& ranks) {
     const Group tie = tie_group(ranks);
     if (tie.size == 1) return;
-    const Bucket bucket = buckets(ranks).at(tied_bucket());
+    const Bucket bucket = buckets(ranks).at(tied_bucket(input_.model));
     program.tied_gradient_sync(
         {.step_template = make_template(
              "gradient_sync.tied", ranks,
@@ -366,7 +325,7 @@ class Lowering {
              "optimizer", ranks,
              [&](StepEmitter& step) { emit_optimizer(step, dp_group(ranks), all, norm_groups(ranks)); }),
          .kind = StepKind::optimizer});
-    if (input_.plan.zero == 0 || input_.plan.dp == 1) return;
+    if (!input_.plan.shards_optimizer() || input_.plan.shards_parameters()) return;
     for (const auto& [layer, bucket] : buckets(ranks)) {
       const std::uint32_t gather = make_template("parameter_gather", ranks, [&](StepEmitter& step) {
         emit_parameter_gather(step, dp_group(ranks), bucket);
@@ -375,26 +334,43 @@ class Lowering {
     }
   }
 
-  /// Over which groups the gradient norm is summed. Replicas hold the same gradients unless zero 1 cuts them.
+  /// Over which groups the gradient norm is summed. Replicas hold the same gradients unless they share them out.
   std::vector<Group> norm_groups(const Ranks& ranks) const {
     std::vector<Group> result{context(ranks).tp, context(ranks).tatp, context(ranks).sp,
                               group(Axis::pp, ranks.pp)};
-    if (input_.plan.zero > 0) result.push_back(dp_group(ranks));
+    if (input_.plan.shards_optimizer()) result.push_back(dp_group(ranks));
     return result;
   }
 
   std::uint32_t make_program(const Ranks& ranks) {
-    const PipelineShape shape = pipeline_shape(input_.plan, input_.training);
+    const std::int32_t microbatches = pipeline_shape(input_.plan, input_.training).microbatches;
+    const std::vector<ModelStep> steps = model_steps(ranks);
     const auto sync = sync_templates(ranks);
+    const bool every_microbatch = input_.plan.shards_gradients();
     ProgramBuilder program;
     for (int iteration = 0; iteration < input_.training.iterations; ++iteration) {
       program.start_iteration(iteration);
-      for (const ScheduleSlot& slot : schedule_order(shape, ranks.pp)) {
-        const bool last = slot.microbatch == shape.microbatches - 1;
-        if (slot.pass == Pass::forward) {
-          add_forward(program, ranks, slot);
-        } else {
-          add_backward(program, ranks, slot, last ? sync : std::map<std::int32_t, std::uint32_t>{});
+      ParameterPrefetch prefetch = parameter_prefetch(program, ranks, steps);
+      GradientBuffers buffers;
+      for (std::size_t number = 0; number < steps.size(); ++number) {
+        const ModelStep& step = steps[number];
+        const std::vector<std::int32_t> used = used_buckets(input_.model, step.kind, step.layer);
+        std::vector<std::uint32_t> waits = prefetch.waits_of(number);
+        if (every_microbatch && fills_gradients(step)) buffers.wait(used, waits);
+        program.foreground({.step_template = model_template(step.kind, step.slot, ranks, step.layer),
+                            .kind = step.kind,
+                            .pass = step.slot.pass,
+                            .layer = step.layer,
+                            .microbatch = step.slot.microbatch},
+                           used, waits);
+        if (!every_microbatch && step.slot.microbatch != microbatches - 1) continue;
+        for (const std::int32_t bucket : completed_buckets(step)) {
+          const auto found = sync.find(bucket);
+          if (found == sync.end()) continue;
+          buffers.add(bucket, program.gradient_sync({.step_template = found->second,
+                                                     .kind = StepKind::gradient_sync,
+                                                     .layer = bucket,
+                                                     .microbatch = every_microbatch ? step.slot.microbatch : -1}));
         }
       }
       add_tied_gradient_sync(program, ranks);
@@ -404,13 +380,48 @@ class Lowering {
     return static_cast<std::uint32_t>(trace_.programs.size() - 1);
   }
 
+  /// The gathers of zero 3; none otherwise.
+  ParameterPrefetch parameter_prefetch(ProgramBuilder& program, const Ranks& ranks,
+                                       const std::vector<ModelStep>& steps) {
+    ParameterPrefetch prefetch(program, input_.plan.overlap_far);
+    if (!input_.plan.shards_parameters()) return prefetch;
+    const std::map<std::int32_t, Bucket> held = buckets(ranks);
+    std::map<std::int32_t, std::uint32_t> made;
+    for (const ModelStep& step : steps) {
+      std::vector<Step> gathers;
+      for (const std::int32_t number : used_buckets(input_.model, step.kind, step.layer)) {
+        const auto found = held.find(number);
+        const bool elsewhere = step.kind == StepKind::head && number == -1 && !input_.model.tied_embeddings;
+        if (found == held.end() || elsewhere || step.slot.pass == Pass::weight) continue;
+        const auto [known, fresh] = made.emplace(number, 0U);
+        if (fresh) {
+          known->second = make_template("parameter_gather", ranks, [&](StepEmitter& emitter) {
+            emit_parameter_gather(emitter, dp_group(ranks), found->second);
+          });
+        }
+        gathers.push_back({.step_template = known->second,
+                           .kind = StepKind::parameter_gather,
+                           .pass = step.slot.pass,
+                           .layer = number,
+                           .microbatch = step.slot.microbatch});
+      }
+      prefetch.add(std::move(gathers));
+    }
+    return prefetch;
+  }
+
   std::uint32_t make_statics(const Ranks& ranks) {
-    std::uint64_t parameters = 0;
-    for (const auto& [layer, bucket] : buckets(ranks)) parameters += bucket.parameters();
+    std::uint64_t parameters = 0, shares = 0;
+    for (const auto& [layer, bucket] : buckets(ranks)) {
+      parameters += bucket.parameters();
+      shares += share(bucket.parameters(), input_.plan.dp, ranks.dp);
+    }
     const Bytes element = element_bytes(input_.training.precision);
     std::array<Bytes, kMemoryClasses> bytes{};
-    bytes[static_cast<std::size_t>(MemoryClass::parameters)] = parameters * element;
-    bytes[static_cast<std::size_t>(MemoryClass::gradients)] = parameters * gradient_bytes(input_.training);
+    bytes[static_cast<std::size_t>(MemoryClass::parameters)] =
+        (input_.plan.shards_parameters() ? shares : parameters) * element;
+    bytes[static_cast<std::size_t>(MemoryClass::gradients)] =
+        (input_.plan.shards_gradients() ? shares : parameters) * gradient_bytes(input_.training);
     bytes[static_cast<std::size_t>(MemoryClass::optimizer)] =
         updated_parameters(ranks) *
         optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);
@@ -423,7 +434,9 @@ class Lowering {
   Views resident(const Ranks& ranks) {
     StepEmitter step(trace_, "resident", context(ranks));
     Views views;
-    for (const auto& [layer, bucket] : buckets(ranks)) {
+    for (const auto& [layer, whole] : buckets(ranks)) {
+      const Bucket bucket =
+          input_.plan.shards_parameters() ? bucket_share(whole, input_.plan.dp, ranks.dp) : whole;
       for (const BucketPart& part : bucket.parts) {
         views = views + StepEmitter::of_layer(step.weights({part.region}), part.layer);
       }
@@ -460,7 +473,7 @@ class Lowering {
   ParameterLayout parameters_;
   Trace trace_;
   std::vector<RankContext> contexts_;
-  std::map<std::tuple<StepKind, Pass, LayerEdges, InnerRank>, std::uint32_t> templates_;
+  std::map<std::tuple<StepKind, Pass, LayerEdges, InnerRank, int>, std::uint32_t> templates_;
   std::map<std::array<int, 4>, std::uint32_t> statics_;
 };
 

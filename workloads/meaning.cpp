@@ -88,6 +88,8 @@ const char* to_string(Kernel kernel) {
       return "probabilities";
     case Kernel::loss_gradient:
       return "loss_gradient";
+    case Kernel::accumulate:
+      return "accumulate";
     case Kernel::square_sum:
       return "square_sum";
     case Kernel::update:

@@ -13,7 +13,8 @@ namespace wafersim::workloads {
 enum class TensorScope : std::uint8_t {
   parameter,   ///< a layer: weights and optimizer states, resident
   gradient,    ///< a layer and an iteration: sums over microbatches and replicas
-  activation,  ///< a layer, a microbatch and an iteration
+  microbatch_gradient,  ///< as gradient, of one microbatch
+  activation,           ///< a layer, a microbatch and an iteration
 };
 
 struct Tensor {
@@ -106,6 +107,7 @@ enum class Kernel : std::uint8_t {
   row_sum,              ///< of exp(logits - maximum)
   probabilities,        ///< <- logits, maximum, sum; also the loss of each token whose label is here
   loss_gradient,        ///< dlogits <- probabilities, labels; scaled by 1 / tokens of the global batch
+  accumulate,           ///< what is read is added to what is written, region by region
   square_sum,           ///< of the gradients that this tile counts
   update                ///< weights and states <- weights, states, gradients
 };

@@ -188,19 +188,58 @@ class BoundBuilder {
     return in_flight_[static_cast<std::size_t>((upstream + stages) % stages)];
   }
 
+  /// Background steps of one microbatch, which a later step of the model waits for: what they may hold until then.
+  class Pending {
+   public:
+    void add(std::uint32_t step, const Profile& profile) {
+      open_.emplace(step, &profile);
+      held_ = held_ + profile.peak;
+      early_ = std::max(early_, profile.early_of_all);
+      most_ = std::max(most_, open_.size());
+    }
+    /// Returns by how much a step that waits for `step` finds the level changed.
+    Sums end(std::uint32_t step) {
+      const auto found = open_.find(step);
+      if (found == open_.end()) return {};
+      const Profile& profile = *found->second;
+      held_ = held_ + times(profile.peak, -1);
+      open_.erase(found);
+      return profile.change;
+    }
+    const Sums& held() const { return held_; }
+    /// Peers take part in the same steps, so they can be ahead by a few more than are open here.
+    Bytes early() const { return most_ == 0 ? 0 : (most_ + kStepsAhead) * early_; }
+
+   private:
+    static constexpr Bytes kStepsAhead = 3;
+    std::map<std::uint32_t, const Profile*> open_;
+    Sums held_{};
+    Bytes early_ = 0;
+    std::size_t most_ = 0;
+  };
+
   Sums bound(const Program& program, std::int32_t stage) const {
     Sums level{}, highest{}, unsent_forward{}, unsent_backward{};
     std::array<Sums, 2> background{};
     Bytes early = 0, forward_receives = 0, backward_receives = 0;
-    for (const Step& step : program.steps) {
+    Pending pending;
+    for (std::uint32_t number = 0; number < program.steps.size(); ++number) {
+      const Step& step = program.steps[number];
       const Profile& each = profiles_[step.step_template];
       if (step.background) {
+        if (step.microbatch >= 0) {
+          pending.add(number, each);
+          continue;
+        }
         if (step.iteration > 0) continue;
         Sums& open = background[step.kind == StepKind::gradient_sync ? 0 : 1];
         open = open + each.peak + communication(each.early_of_all);
         continue;
       }
-      highest = largest(highest, level + each.peak);
+      for (std::uint32_t i = 0; i < step.wait_count; ++i) {
+        level = level + pending.end(program.waits[step.first_wait + i]);
+      }
+      highest = largest(highest, level + each.peak + pending.held());
       level = level + each.change;
       const bool forward = step.pass == Pass::forward;
       Sums& unsent = forward ? unsent_forward : unsent_backward;
@@ -209,7 +248,7 @@ class BoundBuilder {
       Bytes& receives = forward ? forward_receives : backward_receives;
       receives = std::max(receives, each.pipeline_receives);
     }
-    Sums total = highest + largest(background[0], background[1]) + communication(2 * early);
+    Sums total = highest + largest(background[0], background[1]) + communication(2 * early + pending.early());
     total = total + times(unsent_forward, window(Pass::forward, stage));
     total = total + times(unsent_backward, window(Pass::backward, stage));
     total = total + times(communication(forward_receives), window(Pass::forward, stage - 1));

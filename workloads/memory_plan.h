@@ -12,6 +12,7 @@ namespace wafersim::workloads {
 ///  * statics;
 ///  * the steps of a program one after the other, each with the largest sum of allocations that its
 ///    dependencies allow to be live at once; background steps on top, as if all of an iteration were open;
+///    Those of one microbatch (zero 2 and 3) count until the step that waits for them;
 ///  * buffers of detached sends that have not left: at most one for each pass in flight at the sender (forward)
 ///    or at the receiver (backward);
 ///  * messages that are early. A collective ends nowhere before everyone takes part, so the peers of a

@@ -18,21 +18,8 @@ constexpr std::uint64_t kClipFlops = 1;
 /// The norm travels as one fp32.
 constexpr Bytes kScalarBytes = 4;
 
-/// A bucket's weights or gradients as one of its own steps sees them, so that the buckets of all layers share
-/// templates, or as a step of no layer does.
-enum class SeenFrom { own_step, elsewhere };
-Views bucket_views(StepEmitter& step, const Bucket& bucket, bool gradients, SeenFrom from) {
-  Views result;
-  for (const BucketPart& part : bucket.parts) {
-    Views views = gradients ? step.gradients({part.region}) : step.weights({part.region});
-    const bool relative = from == SeenFrom::own_step && part.layer == bucket.layer;
-    result = result + (relative ? views : StepEmitter::of_layer(std::move(views), part.layer));
-  }
-  return result;
-}
-
 Views own_gradients(StepEmitter& step, const Bucket& bucket) {
-  return bucket_views(step, bucket, true, SeenFrom::own_step);
+  return bucket_views(step, bucket, BucketOf::gradients, SeenFrom::own_step);
 }
 
 template <class Wanted>
@@ -86,19 +73,7 @@ Deps sum_shared_heads(StepEmitter& step, const Bucket& bucket, Deps ready) {
 
 /// What of a bucket is updated here: all of it, or the share that was dealt to this replica.
 Bucket updated(const StepEmitter& step, const Group& dp, const Bucket& bucket) {
-  if (step.plan().zero == 0) return bucket;
-  const Range own = share_range(bucket.parameters(), dp.size, dp.rank);
-  Bucket result{bucket.layer, {}};
-  std::uint64_t begin = 0;  // of the part, in the bucket
-  for (BucketPart part : bucket.parts) {
-    const std::uint64_t end = begin + part.region.rows;
-    const std::uint64_t from = std::max(begin, own.first), to = std::min(end, own.end());
-    part.region.row += from - begin;
-    part.region.rows = to - from;
-    if (from < to) result.parts.push_back(part);
-    begin = end;
-  }
-  return result;
+  return step.plan().shards_optimizer() ? bucket_share(bucket, dp.size, dp.rank) : bucket;
 }
 
 /// This rank among all whose sums of squares make the norm; the first group varies fastest.
@@ -113,11 +88,20 @@ Terms rank_terms(const std::vector<Group>& groups) {
 
 }  // namespace
 
-std::uint64_t Bucket::parameters() const {
-  std::uint64_t total = 0;
-  for (const BucketPart& part : parts) total += part.region.rows;
-  return total;
+namespace {
+
+/// Adds the sums of a microbatch to those of the ones before it, and gives up its gradients.
+void accumulate_share(StepEmitter& step, const Bucket& share, const Bucket& bucket, const Deps& ready) {
+  const Bytes bytes = share.parameters() * step.shard().gradient;
+  const Deps done = step.vector(share.parameters(), {.gradients = 3 * bytes}, ready,
+                                {.kernel = Kernel::accumulate,
+                                 .reads = own_gradients(step, share),
+                                 .writes = bucket_views(step, share, BucketOf::summed_gradients, SeenFrom::own_step)});
+  step.builder().free(MemoryClass::gradients, bucket.parameters() * step.shard().gradient, done,
+                      step.operand({.kernel = Kernel::memory, .discards = own_gradients(step, bucket)}));
 }
+
+}  // namespace
 
 bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket) {
   const Shard& s = step.shard();
@@ -135,11 +119,17 @@ void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket
   ready = sum_shared_heads(step, bucket, ready);
   ready = gradient_collective(step, CollectiveKind::all_reduce, context.sp, own_gradients(step, bucket), ready);
   const auto kind = step.plan().zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  gradient_collective(step, kind, dp, own_gradients(step, bucket), ready);
+  ready = gradient_collective(step, kind, dp, own_gradients(step, bucket), ready);
+  if (step.plan().shards_gradients()) accumulate_share(step, bucket_share(bucket, dp.size, dp.rank), bucket, ready);
+}
+
+void hold_gradients(StepEmitter& step, const Bucket& bucket) {
+  step.builder().allocate(MemoryClass::gradients, bucket.parameters() * step.shard().gradient, {});
 }
 
 void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket) {
-  gradient_collective(step, CollectiveKind::all_reduce, tie, own_gradients(step, updated(step, dp, bucket)),
+  gradient_collective(step, CollectiveKind::all_reduce, tie,
+                      bucket_views(step, updated(step, dp, bucket), BucketOf::summed_gradients, SeenFrom::own_step),
                       {});
 }
 
@@ -148,14 +138,15 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
   const TrainingSpec& training = step.training();
   const Bytes element = step.shard().element;
   Views weights, gradients, updated_weights, summed_gradients, counted_gradients;
+  const bool sharded = step.plan().shards_gradients();
   for (const Bucket& bucket : buckets) {
     const Bucket own = updated(step, dp, bucket);
     const Bucket counted = select(own, [](const BucketPart& part) { return part.counts; });
-    weights = weights + bucket_views(step, bucket, false, SeenFrom::elsewhere);
-    gradients = gradients + bucket_views(step, bucket, true, SeenFrom::elsewhere);
-    updated_weights = updated_weights + bucket_views(step, own, false, SeenFrom::elsewhere);
-    summed_gradients = summed_gradients + bucket_views(step, own, true, SeenFrom::elsewhere);
-    counted_gradients = counted_gradients + bucket_views(step, counted, true, SeenFrom::elsewhere);
+    weights = weights + bucket_views(step, bucket, BucketOf::weights, SeenFrom::elsewhere);
+    gradients = gradients + bucket_views(step, sharded ? own : bucket, BucketOf::summed_gradients, SeenFrom::elsewhere);
+    updated_weights = updated_weights + bucket_views(step, own, BucketOf::weights, SeenFrom::elsewhere);
+    summed_gradients = summed_gradients + bucket_views(step, own, BucketOf::summed_gradients, SeenFrom::elsewhere);
+    counted_gradients = counted_gradients + bucket_views(step, counted, BucketOf::summed_gradients, SeenFrom::elsewhere);
   }
   const std::uint64_t parameters = total_rows(summed_gradients);
   Deps scale;
@@ -190,9 +181,18 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
 }
 
 void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket) {
-  const Views views = bucket_views(step, bucket, false, SeenFrom::own_step);
+  const Views views = bucket_views(step, bucket, BucketOf::weights, SeenFrom::own_step);
   const std::uint64_t parameters = total_rows(views);
-  step.collective(CollectiveKind::all_gather, dp, {parameters * step.shard().element, parameters, 0, views}, {});
+  const Bytes bytes = parameters * step.shard().element;
+  Deps ready;
+  if (step.plan().shards_parameters()) ready = {step.builder().allocate(MemoryClass::parameters, bytes, {})};
+  step.collective(CollectiveKind::all_gather, dp, {bytes, parameters, 0, views}, ready);
+}
+
+void release_parameters(StepEmitter& step, const Group& dp, const Bucket& bucket, SeenFrom from) {
+  const Views others = bucket_views(step, bucket_of_others(bucket, dp.size, dp.rank), BucketOf::weights, from);
+  step.builder().free(MemoryClass::parameters, bucket.parameters() * step.shard().element, {},
+                      step.operand({.kernel = Kernel::memory, .discards = others}));
 }
 
 }  // namespace wafersim::workloads

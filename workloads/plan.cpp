@@ -32,8 +32,13 @@ void check_counts(Faults& faults, const PlanSpec& plan, const TrainingSpec& trai
   require_at_least_one(faults, "training.global_batch", training.global_batch);
   require_at_least_one(faults, "training.microbatch", training.microbatch);
   require_at_least_one(faults, "training.iterations", training.iterations);
-  if (plan.zero != 0 && plan.zero != 1)
-    faults.push_back(fmt::format("plan.zero {} is not one of 0, 1", plan.zero));
+  if (plan.zero < 0 || plan.zero > 3) {
+    faults.push_back(fmt::format("plan.zero {} is not one of 0, 1, 2, 3; nearest valid: {}", plan.zero,
+                                 plan.zero < 0 ? 0 : 3));
+  }
+  if (plan.overlap_far < 0) {
+    faults.push_back(fmt::format("plan.overlap.far {} is below 0; nearest valid: 0", plan.overlap_far));
+  }
 }
 
 void check_order(Faults& faults, const PlanSpec& plan) {

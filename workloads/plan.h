@@ -111,7 +111,8 @@ struct PlanSpec {
   int virtual_stages = 1;                     ///< chunks of layers on each stage; more than one with interleaved
   std::vector<int> layers_per_stage;          ///< by virtual stage; empty: as even as can be
   EmbeddingTable embedding = EmbeddingTable::sharded;
-  int zero = 0;                               ///< 0, or 1: optimizer states sharded over dp
+  /// What replicas share out among themselves: 0 nothing, 1 optimizer states, 2 gradients too, 3 parameters too.
+  int zero = 0;
   bool pp_transfer_full = false;              ///< without SP: every rank sends the whole boundary tensor
   std::map<Axis, AxisMapping> mapping;        ///< axes left out are `standard`
   std::vector<Axis> order = default_order();  ///< nesting from the inside out
@@ -119,6 +120,10 @@ struct PlanSpec {
   Collective collectives = Collective::automatic;
   int collective_chunks = 1;  ///< pieces into which each collective's vector is cut
   int overlap_near = 1;       ///< chunks into which a block of a tensor stream is cut
+  int overlap_far = 1;        ///< steps by which the gathers of zero 3 are issued ahead
+  bool shards_optimizer() const { return zero >= 1 && dp > 1; }
+  bool shards_gradients() const { return zero >= 2 && dp > 1; }
+  bool shards_parameters() const { return zero >= 3 && dp > 1; }
   int tiles_used() const { return dp * tp * tatp * sp_degree * pp; }
   int degree(Axis axis) const;
   /// The entry of `mapping`, or what an axis without one has.

@@ -37,17 +37,18 @@ Waits ProgramBuilder::take_gathers(const std::vector<std::int32_t>& buckets) {
   return waits;
 }
 
-void ProgramBuilder::foreground(Step step, const std::vector<std::int32_t>& buckets) {
+void ProgramBuilder::foreground(Step step, const std::vector<std::int32_t>& buckets,
+                                const std::vector<std::uint32_t>& more) {
   // Without an optimizer nothing has taken the gradients of the iteration before.
   const bool fresh_iteration = !program_.steps.empty() && program_.steps.back().iteration != iteration_;
-  Waits waits = join(last_foreground_, take_gathers(buckets));
+  Waits waits = join(join(last_foreground_, take_gathers(buckets)), more);
   if (fresh_iteration) waits = join(std::move(waits), std::exchange(syncs_, {}));
   last_foreground_ = {add(step, std::move(waits))};
 }
 
-void ProgramBuilder::gradient_sync(Step step) {
+std::uint32_t ProgramBuilder::gradient_sync(Step step) {
   step.background = true;
-  syncs_.push_back(add(step, last_foreground_));
+  return syncs_.emplace_back(add(step, last_foreground_));
 }
 
 void ProgramBuilder::tied_gradient_sync(Step step) {
@@ -62,6 +63,11 @@ void ProgramBuilder::optimizer(Step step) {
 void ProgramBuilder::parameter_gather(Step step) {
   step.background = true;
   gathers_[step.layer] = add(step, last_foreground_);
+}
+
+std::uint32_t ProgramBuilder::prefetch(Step step) {
+  step.background = true;
+  return add(step, last_foreground_);
 }
 
 Program ProgramBuilder::finish() {

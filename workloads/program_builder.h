@@ -16,13 +16,16 @@ namespace wafersim::workloads {
 class ProgramBuilder {
  public:
   void start_iteration(int iteration);
-  /// `buckets`: of the weights that the step uses.
-  void foreground(Step step, const std::vector<std::int32_t>& buckets);
-  void gradient_sync(Step step);
+  /// `buckets`: of the weights that the step uses. `more`: steps that it waits for besides.
+  void foreground(Step step, const std::vector<std::int32_t>& buckets, const std::vector<std::uint32_t>& more = {});
+  /// Returns its index.
+  std::uint32_t gradient_sync(Step step);
   /// Waits for everything before it; comes last before the optimizer.
   void tied_gradient_sync(Step step);
   void optimizer(Step step);
   void parameter_gather(Step step);
+  /// A gather for a step that is still to come, which has to wait for it: starts with the next foreground step.
+  std::uint32_t prefetch(Step step);
   /// The builder is empty afterwards.
   Program finish();
 

@@ -100,6 +100,15 @@ Views StepEmitter::weights(const std::vector<Region>& regions) {
 
 Views StepEmitter::gradients(const std::vector<Region>& regions) {
   Views result = weights(regions);
+  const std::uint32_t index = plan().shards_gradients()
+                                  ? builder_.tensor(tensors::kMicrobatchGradients, TensorScope::microbatch_gradient)
+                                  : builder_.tensor(tensors::kGradients, TensorScope::gradient);
+  for (View& view : result) view.tensor = index;
+  return result;
+}
+
+Views StepEmitter::summed_gradients(const std::vector<Region>& regions) {
+  Views result = weights(regions);
   const std::uint32_t index = builder_.tensor(tensors::kGradients, TensorScope::gradient);
   for (View& view : result) view.tensor = index;
   return result;

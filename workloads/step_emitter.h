@@ -56,6 +56,7 @@ inline constexpr const char* kStream = "stream";  ///< the residual stream; of l
 inline constexpr const char* kStreamGradient = "stream.gradient";
 inline constexpr const char* kWeights = "weights";
 inline constexpr const char* kGradients = "gradients";
+inline constexpr const char* kMicrobatchGradients = "gradients.microbatch";
 }  // namespace tensors
 
 /// A tensor of the step's layer, or of a layer further on.
@@ -95,7 +96,10 @@ class StepEmitter {
   static Views shifted(Views views, int layer);
   static Views of_layer(Views views, int layer);
   Views weights(const std::vector<Region>& regions);
+  /// What a backward pass adds to: the sums over microbatches, or a microbatch's own when replicas share out gradients.
   Views gradients(const std::vector<Region>& regions);
+  /// Always the sums over microbatches.
+  Views summed_gradients(const std::vector<Region>& regions);
 
   /// A product after `after`; with `result_bytes` its result is allocated first.
   Deps gemm(const models::GemmShape& shape, const Traffic& traffic, const Deps& after, Meaning meaning,

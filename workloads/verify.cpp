@@ -48,6 +48,7 @@ class Verifier final : public ReplayObserver {
     if (meaning.kernel == Kernel::none) return;
     if (op.kind == OpKind::send) return send(at, meaning);
     if (meaning.kernel == Kernel::add || meaning.kernel == Kernel::maximum) return take_landed(at, meaning);
+    if (meaning.kernel == Kernel::accumulate) return accumulate(at, meaning);
     for (const View& view : meaning.reads) read(at, view, true);
     for (const View& view : meaning.discards) discard(at, view);
     for (const View& view : meaning.writes) write(at, meaning, view);
@@ -81,7 +82,7 @@ class Verifier final : public ReplayObserver {
         check_weights(start, view);
       }
       for (const auto& [key, matrix] : tiles_[tile].matrices) {
-        if (matrix.empty() || trace_.tensors[std::get<0>(key)].scope != TensorScope::activation) continue;
+        if (matrix.empty() || !ends_empty(trace_.tensors[std::get<0>(key)].scope)) continue;
         faults_.add([&, &matrix = matrix, &key = key] {
           return fmt::format("{}: {} is left at the end: {}", tile_name(start), name(key),
                              describe(matrix.cells().front().region));
@@ -97,6 +98,9 @@ class Verifier final : public ReplayObserver {
     std::map<MatrixKey, std::deque<Cells>> landed;
   };
 
+  static bool ends_empty(TensorScope scope) {
+    return scope == TensorScope::activation || scope == TensorScope::microbatch_gradient;
+  }
   static Held complete(std::int32_t version) { return {{{0, 1}}, 1, version}; }
 
   const Step& step_of(const OpInstance& at) const {
@@ -112,6 +116,7 @@ class Verifier final : public ReplayObserver {
         return {view.tensor, layer, -1, -1};
       case TensorScope::gradient:
         return {view.tensor, layer, -1, step.iteration};
+      case TensorScope::microbatch_gradient:
       case TensorScope::activation:
         break;
     }
@@ -149,10 +154,10 @@ class Verifier final : public ReplayObserver {
     return cells;
   }
 
-  /// A parameter gather comes after the optimizer of its iteration.
+  /// A parameter gather comes after the optimizer of its iteration, unless it is for a pass.
   std::int32_t expected_version(const OpInstance& at) const {
     const Step& step = step_of(at);
-    return step.iteration + (step.kind == StepKind::parameter_gather ? 1 : 0);
+    return step.iteration + (step.kind == StepKind::parameter_gather && step.pass == Pass::none ? 1 : 0);
   }
 
   void discard(const OpInstance& at, const View& view) {
@@ -168,7 +173,8 @@ class Verifier final : public ReplayObserver {
     const MatrixKey key = key_of(at, view);
     Held held{{{view.terms.first, view.terms.count}}, view.terms.total, 0};
     if (view.terms.count == 0) held.terms.clear();
-    if (scope == TensorScope::gradient) {
+    const bool gradient = scope == TensorScope::gradient || scope == TensorScope::microbatch_gradient;
+    if (gradient) {
       const Step& step = step_of(at);
       const auto replica = static_cast<std::uint64_t>(trace_.tiles[at.tile].group / trace_.pipeline_stages);
       const auto microbatches = static_cast<std::uint64_t>(trace_.microbatches);
@@ -177,7 +183,7 @@ class Verifier final : public ReplayObserver {
       held.total *= static_cast<std::uint64_t>(trace_.replicas) * microbatches;
     }
     if (meaning.kernel == Kernel::update) held.version = step_of(at).iteration + 1;
-    if (scope == TensorScope::gradient || meaning.adds) {
+    if (gradient || meaning.adds) {
       add(at, key, view.region, held);
     } else {
       tiles_[at.tile].matrices[key].replace(view.region, held);
@@ -190,6 +196,14 @@ class Verifier final : public ReplayObserver {
       return fmt::format("{}: adds {} to {}, {}, which has some of them", where(at), describe(held), name(key),
                          describe(region));
     });
+  }
+
+  void accumulate(const OpInstance& at, const Meaning& meaning) {
+    for (std::size_t i = 0; i < meaning.reads.size(); ++i) {
+      for (const Cell& cell : read(at, meaning.reads[i], false)) {
+        add(at, key_of(at, meaning.writes.at(i)), cell.region, cell.held);
+      }
+    }
   }
 
   void send(const OpInstance& at, const Meaning& meaning) {

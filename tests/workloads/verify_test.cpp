@@ -56,6 +56,38 @@ TEST(Verify, EveryKindOfModelAndOfMemorySavingIsProven) {
   }
 }
 
+TEST(Verify, WhatReplicasShareOutIsProven) {
+  for (const int zero : {2, 3}) {
+    for (const int tp : {1, 2}) {
+      for (const int pp : {1, 2}) {
+        for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::zb_h1}) {
+          for (const int far : {0, 1, 3}) {
+            if (schedule == PipelineSchedule::gpipe && far > 1) continue;
+            LoweringFixture setup;
+            setup.set_degrees(4, tp, pp);
+            setup.plan.sp = SequenceParallel::megatron;
+            setup.plan.zero = zero;
+            setup.plan.schedule = schedule;
+            setup.plan.overlap_far = far;
+            setup.model.tied_embeddings = tp == 2;
+            setup.training.iterations = 2;
+            EXPECT_EQ(faults(setup), "") << "zero " << zero << " tp " << tp << " pp " << pp << " far " << far;
+          }
+        }
+      }
+    }
+    LoweringFixture setup;
+    setup.set_degrees(2, 1, 2);
+    setup.plan.tatp = 2;
+    setup.plan.zero = zero;
+    setup.plan.sp = SequenceParallel::ring;
+    setup.plan.sp_degree = 2;
+    setup.model.attention_kernel = models::AttentionKernel::fused;
+    setup.training.recompute = models::Recompute::full;
+    EXPECT_EQ(faults(setup), "") << "zero " << zero << " with tatp and ring";
+  }
+}
+
 TEST(Verify, SharedKeyValueHeadsAndRaggedShapesAreProven) {
   for (const int tp : {3, 4, 5, 8}) {
     for (const int kv : {1, 2, 4}) {

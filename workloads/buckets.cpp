@@ -1,0 +1,135 @@
+#include "workloads/buckets.h"
+
+#include <algorithm>
+
+#include "workloads/schedule.h"
+
+namespace wafersim::workloads {
+
+namespace {
+
+/// Whether a tile counts what all inner ranks hold in the gradient norm: the first one does.
+bool counts_shared(const InnerRank& rank) { return rank == InnerRank{}; }
+
+Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context, std::int32_t layer) {
+  const InnerRank& rank = context.shard.rank;
+  Bucket bucket{layer, {}};
+  const auto shared_kv = layout.replicated_kv(rank.tp, rank.tatp);
+  for (const Region& region : layout.layer(rank.tp, rank.tatp)) {
+    BucketPart part{layer, region};
+    part.counts = rank.sp == 0;
+    if (region.row == 0) {
+      // Norms and output biases come first.
+      part.token_sums = true;
+      part.counts = counts_shared(rank);
+    }
+    for (const auto& shared : shared_kv) {
+      if (region != shared.region) continue;
+      part.kv_head = shared.kv_head;
+      const std::uint64_t first = context.kv_sharers[static_cast<std::size_t>(shared.kv_head)].first;
+      part.counts = part.counts && first == static_cast<std::uint64_t>(rank.tp);
+    }
+    bucket.parts.push_back(part);
+  }
+  return bucket;
+}
+
+/// The parts between two places of a bucket.
+Bucket cut(const Bucket& bucket, std::uint64_t first, std::uint64_t end) {
+  Bucket result{bucket.layer, {}};
+  std::uint64_t begin = 0;  // of the part, in the bucket
+  for (BucketPart part : bucket.parts) {
+    const std::uint64_t behind = begin + part.region.rows;
+    const std::uint64_t from = std::max(begin, first), to = std::min(behind, end);
+    part.region.row += from - begin;
+    part.region.rows = to - from;
+    if (from < to) result.parts.push_back(part);
+    begin = behind;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::uint64_t Bucket::parameters() const {
+  std::uint64_t total = 0;
+  for (const BucketPart& part : parts) total += part.region.rows;
+  return total;
+}
+
+bool ties_across_stages(const LoweringInput& input) {
+  return input.model.tied_embeddings && input.model.embedding && input.model.head && input.plan.pp > 1;
+}
+
+std::int32_t tied_bucket(const models::TransformerSpec& model) { return model.layers + 1; }
+
+std::map<std::int32_t, Bucket> parameter_buckets(const LoweringInput& input, const ParameterLayout& layout,
+                                                 const RankContext& context, int stage) {
+  const InnerRank& rank = context.shard.rank;
+  const std::int32_t head = input.model.layers;
+  const bool across = ties_across_stages(input);
+  const bool tied = input.model.tied_embeddings && input.model.embedding;
+  std::map<std::int32_t, Bucket> result;
+  const auto add = [&](std::int32_t bucket, const BucketPart& part) {
+    if (part.region.rows == 0) return;
+    result[bucket].layer = bucket;
+    result[bucket].parts.push_back(part);
+  };
+  if (input.model.embedding && stage == 0) {
+    const bool whole = input.plan.embedding == EmbeddingTable::replicated;
+    add(-1, {.layer = -1, .region = layout.positions(), .token_sums = true, .counts = counts_shared(rank)});
+    add(across ? tied_bucket(input.model) : -1,
+        {.layer = -1,
+         .region = whole ? layout.whole_table() : layout.table(false, rank.tp, rank.tatp),
+         .token_sums = whole,
+         .counts = whole ? counts_shared(rank) : rank.sp == 0});
+  }
+  for (int chunk = 0; chunk < input.plan.virtual_stages; ++chunk) {
+    const LayerRange range = virtual_stage_layers(input.plan, input.model.layers, chunk * input.plan.pp + stage);
+    for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
+      result[layer] = layer_bucket(layout, context, layer);
+    }
+  }
+  if (input.model.head && stage == input.plan.pp - 1) {
+    add(head, {.layer = head, .region = layout.final_norm(), .token_sums = true, .counts = counts_shared(rank)});
+    if (!tied) add(head, {.layer = head, .region = layout.table(true, rank.tp, rank.tatp), .counts = rank.sp == 0});
+    if (across) {
+      // The other end counts it.
+      add(tied_bucket(input.model), {.layer = -1, .region = layout.table(false, rank.tp, rank.tatp), .counts = false});
+    }
+  }
+  return result;
+}
+
+std::vector<std::int32_t> used_buckets(const models::TransformerSpec& model, StepKind kind, std::int32_t layer) {
+  if (kind == StepKind::layer) return {layer};
+  if (kind == StepKind::embedding) return {-1, tied_bucket(model)};
+  return {model.layers, tied_bucket(model), -1};
+}
+
+Bucket bucket_share(const Bucket& bucket, int replicas, int replica) {
+  const Range own = share_range(bucket.parameters(), replicas, replica);
+  return cut(bucket, own.first, own.end());
+}
+
+Bucket bucket_of_others(const Bucket& bucket, int replicas, int replica) {
+  const Range own = share_range(bucket.parameters(), replicas, replica);
+  Bucket result = cut(bucket, 0, own.first);
+  const Bucket behind = cut(bucket, own.end(), bucket.parameters());
+  result.parts.insert(result.parts.end(), behind.parts.begin(), behind.parts.end());
+  return result;
+}
+
+Views bucket_views(StepEmitter& step, const Bucket& bucket, BucketOf what, SeenFrom from) {
+  Views result;
+  for (const BucketPart& part : bucket.parts) {
+    Views views = what == BucketOf::weights     ? step.weights({part.region})
+                  : what == BucketOf::gradients ? step.gradients({part.region})
+                                                : step.summed_gradients({part.region});
+    const bool relative = from == SeenFrom::own_step && part.layer == bucket.layer;
+    result = result + (relative ? views : StepEmitter::of_layer(std::move(views), part.layer));
+  }
+  return result;
+}
+
+}  // namespace wafersim::workloads
