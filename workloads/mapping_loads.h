@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "models/hardware.h"
 #include "topology/link_loads.h"
@@ -11,11 +13,18 @@
 
 namespace wafersim::workloads {
 
+/// How a group lies: its shape, and where in it each rank is.
+struct GroupPlace {
+  topology::Shape shape;
+  std::vector<topology::Coord> positions;
+  bool operator==(const GroupPlace&) const = default;
+};
+
 /// Lays the traffic of a plan on mappings and measures what the links then carry. Built once, asked for many
 /// mappings of the same plan.
 class MappingLoads {
  public:
-  /// `plan` gives degrees, collectives and chunks. All must outlive the object.
+  /// `plan` gives degrees, collectives and the kind of stream. All must outlive the object.
   MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSpec& plan,
                const models::HardwareModel& hardware, const topology::Routing& routing,
                const topology::Mesh& mesh);
@@ -31,13 +40,16 @@ class MappingLoads {
   /// All traffic of one axis between the same groups.
   struct GroupSet {
     Axis axis;
-    RankSpan tp, pp, dp;
+    RankSpans spans;
     std::vector<AxisTraffic> traffic;
+    /// What the members send each other in an iteration, by their ranks in each arrangement met so far.
+    std::vector<std::pair<GroupPlace, std::vector<RankFlow>>> flows{};
   };
 
   template <class Visit>
   bool for_each_demand(const Mapping& mapping, const Visit& visit);
-  std::vector<RankFlow> flows(const GroupSet& set, const Mapping& mapping);
+  const std::vector<RankFlow>& flows(GroupSet& set, const Mapping& mapping);
+  GroupPlace place(const GroupSet& set, const Mapping& mapping) const;
   Collective algorithm(const AxisTraffic& traffic, const topology::Shape& shape);
 
   const PlanSpec& plan_;
