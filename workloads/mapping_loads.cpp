@@ -61,30 +61,27 @@ Collective MappingLoads::algorithm(const AxisTraffic& traffic, const topology::S
   return chosen;
 }
 
-/// Some of the ranks make a chain, whatever the shape of them all.
-GroupPlace MappingLoads::place(const GroupSet& set, const Mapping& mapping) const {
-  const int members = set.spans[static_cast<std::size_t>(set.axis)].count;
-  if (members == plan_.degree(set.axis)) return {mapping.axis_shape(set.axis), mapping.axis_positions(set.axis)};
-  const topology::Shape chain{1, members};
-  return {chain, topology::row_major(chain)};
-}
-
-/// What the members of each group of a set send each other in an iteration, added up by pair of ranks.
+/// What the members of each group of a set send each other in an iteration, added up by pair of ranks. Some of the
+/// ranks of an axis make a chain, whatever the shape of them all.
 const std::vector<RankFlow>& MappingLoads::flows(GroupSet& set, const Mapping& mapping) {
-  const GroupPlace here = place(set, mapping);
-  for (const auto& [known, flows] : set.flows) {
-    if (known == here) return flows;
+  const int members = set.spans[static_cast<std::size_t>(set.axis)].count;
+  const bool whole = members == plan_.degree(set.axis);
+  const topology::Shape shape = whole ? mapping.axis_shape(set.axis) : topology::Shape{1, members};
+  const std::vector<topology::Coord> chain = whole ? std::vector<topology::Coord>{} : topology::row_major(shape);
+  const std::vector<topology::Coord>& positions = whole ? mapping.axis_positions(set.axis) : chain;
+  for (const Arrangement& known : set.arrangements) {
+    if (known.shape == shape && known.positions == positions) return known.flows;
   }
   std::map<std::pair<int, int>, Bytes> sums;
   for (const AxisTraffic& traffic : set.traffic) {
     for (const RankFlow& flow :
-         group_flows(traffic, here.shape, here.positions, algorithm(traffic, here.shape), plan_.stream)) {
+         group_flows(traffic, shape, positions, algorithm(traffic, shape), plan_.stream)) {
       sums[{flow.from, flow.to}] += flow.bytes * traffic.times;
     }
   }
-  std::vector<RankFlow> all;
-  for (const auto& [ranks, bytes] : sums) all.push_back({ranks.first, ranks.second, bytes});
-  return set.flows.emplace_back(here, std::move(all)).second;
+  Arrangement& made = set.arrangements.emplace_back(Arrangement{shape, positions, {}});
+  for (const auto& [ranks, bytes] : sums) made.flows.push_back({ranks.first, ranks.second, bytes});
+  return made.flows;
 }
 
 /// Calls `visit` for each demand until it returns false.
@@ -96,11 +93,12 @@ bool MappingLoads::for_each_demand(const Mapping& mapping, const Visit& visit) {
     const auto axis = static_cast<std::size_t>(set.axis);
     Ranks ranks;
     for (int i = 0; i < kAxes; ++i) ranks.at(static_cast<Axis>(i)) = set.spans[static_cast<std::size_t>(i)].first;
+    int& own = ranks.at(set.axis);
     bool more = true;
     while (more) {
       members.clear();
       for (int rank = 0; rank < set.spans[axis].count; ++rank) {
-        ranks.at(set.axis) = set.spans[axis].first + rank;
+        own = set.spans[axis].first + rank;
         members.push_back(mapping.tile(ranks));
       }
       for (const RankFlow& flow : between) {

@@ -13,13 +13,6 @@
 
 namespace wafersim::workloads {
 
-/// How a group lies: its shape, and where in it each rank is.
-struct GroupPlace {
-  topology::Shape shape;
-  std::vector<topology::Coord> positions;
-  bool operator==(const GroupPlace&) const = default;
-};
-
 /// Lays the traffic of a plan on mappings and measures what the links then carry. Built once, asked for many
 /// mappings of the same plan.
 class MappingLoads {
@@ -37,19 +30,23 @@ class MappingLoads {
   topology::Demands demands(const Mapping& mapping);
 
  private:
+  /// How the members of a group lie, and what they then send each other in an iteration.
+  struct Arrangement {
+    topology::Shape shape;
+    std::vector<topology::Coord> positions;
+    std::vector<RankFlow> flows;
+  };
   /// All traffic of one axis between the same groups.
   struct GroupSet {
     Axis axis;
     RankSpans spans;
     std::vector<AxisTraffic> traffic;
-    /// What the members send each other in an iteration, by their ranks in each arrangement met so far.
-    std::vector<std::pair<GroupPlace, std::vector<RankFlow>>> flows{};
+    std::vector<Arrangement> arrangements{};  ///< met so far
   };
 
   template <class Visit>
   bool for_each_demand(const Mapping& mapping, const Visit& visit);
   const std::vector<RankFlow>& flows(GroupSet& set, const Mapping& mapping);
-  GroupPlace place(const GroupSet& set, const Mapping& mapping) const;
   Collective algorithm(const AxisTraffic& traffic, const topology::Shape& shape);
 
   const PlanSpec& plan_;
