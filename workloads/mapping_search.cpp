@@ -87,7 +87,7 @@ class MappingSearch {
   }
   std::uint64_t annealing_budget() const {
     const auto tiles = static_cast<std::uint64_t>(input_.plan.tiles_used());
-    return std::max(limits_.least_measured, limits_.tiles / tiles);
+    return std::max(limits_.least_measured, std::min(limits_.most_measured, limits_.tiles / tiles));
   }
 
   /// Nothing when the plan cannot be laid out or a message has no live route.

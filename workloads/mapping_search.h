@@ -36,8 +36,9 @@ struct SearchLimits {
   /// Tiles laid out and measured in all; four times as many where routes are straight (xy and yx without
   /// faults), which are measured faster. Some seconds of time.
   std::uint64_t tiles = std::uint64_t{1} << 22;
-  /// Measurements that annealing makes at least, whatever the plan's size.
+  /// Measurements that annealing makes at least, whatever the plan's size, and at most.
   std::uint64_t least_measured = 64;
+  std::uint64_t most_measured = 40'000;
 };
 
 /// Chooses the placement, the shape and (unless `plan.order_given`) the nesting of the axes whose placement
