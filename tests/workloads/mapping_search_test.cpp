@@ -146,7 +146,7 @@ TEST(MappingSearch, AnnealingFindsTheOptimumOfSmallSpaces) {
     ASSERT_TRUE(all.report->exhaustive);
     SearchLimits limits;
     limits.exhaustive_candidates = 0;
-    limits.tiles = 50 * static_cast<std::uint64_t>(search.plan.tiles_used());
+    limits.tiles = 200 * static_cast<std::uint64_t>(search.plan.tiles_used());
     const MappingChoice annealed = search.choose(limits);
     EXPECT_FALSE(annealed.report->exhaustive);
     EXPECT_LT(annealed.report->measured, all.report->candidates);
@@ -158,7 +158,7 @@ TEST(MappingSearch, TheSameEveryTime) {
   const Search search(4, 4, 4, {8, 8});
   SearchLimits limits;
   limits.exhaustive_candidates = 0;
-  limits.tiles = 25 * 64;
+  limits.tiles = 100 * 64;
   const MappingChoice first = search.choose(limits), second = search.choose(limits);
   EXPECT_EQ(first.plan.mapping, second.plan.mapping);
   EXPECT_EQ(first.plan.order, second.plan.order);
