@@ -17,7 +17,8 @@ struct TokenCollectives {
 
 /// The parameters of a rank's gradient_sync.
 struct BucketRows {
-  std::uint64_t token_sums = 0;  ///< norms, output biases, positions: each rank has the gradients of its tokens
+  std::uint64_t token_sums =
+      0;  ///< norms, output biases, positions: each rank has the gradients of its tokens
   std::uint64_t others = 0;
   std::uint64_t all() const { return token_sums + others; }
 };
@@ -50,8 +51,8 @@ class PlanTraffic {
   }
   Bytes stream_row() const { return source_.hidden * source_.element; }
 
-  /// Of one layer and microbatch. The backward pass gathers each block's gradient (with parallel residuals both have
-  /// the same), and each saved input once more for the weight gradients.
+  /// Of one layer and microbatch. The backward pass gathers each block's gradient (with parallel residuals
+  /// both have the same), and each saved input once more for the weight gradients.
   TokenCollectives layer_collectives() const {
     const std::uint64_t blocks = 2;
     const std::uint64_t outputs = source_.model.parallel_residual ? 1 : 2;
@@ -76,7 +77,8 @@ class PlanTraffic {
       all.gathers += 2 * gather;
       all.scalars += 2;
     }
-    if (slices_boundary()) all.gathers += (source_.is_first(stage) ? 0U : 1U) + (source_.is_last(stage) ? 0U : 1U);
+    if (slices_boundary())
+      all.gathers += (source_.is_first(stage) ? 0U : 1U) + (source_.is_last(stage) ? 0U : 1U);
     return all;
   }
 
@@ -168,10 +170,12 @@ class PlanTraffic {
         traffic.spans[static_cast<std::size_t>(axis)] = {0, plan_.degree(axis)};
         list_.add(std::move(traffic));
       };
-      if (tp == 0 && source_.sequence_parallel()) add(Axis::tp, TrafficPattern::all_reduce, bucket.token_sums);
+      if (tp == 0 && source_.sequence_parallel())
+        add(Axis::tp, TrafficPattern::all_reduce, bucket.token_sums);
       if (tatp == 0) add(Axis::tatp, TrafficPattern::all_reduce, bucket.token_sums);
       add(Axis::sp, TrafficPattern::all_reduce, bucket.all());
-      add(Axis::dp, plan_.zero == 0 ? TrafficPattern::all_reduce : TrafficPattern::reduce_scatter, bucket.all());
+      add(Axis::dp, plan_.zero == 0 ? TrafficPattern::all_reduce : TrafficPattern::reduce_scatter,
+          bucket.all());
       if (plan_.zero > 0 && source_.training.optimizer != Optimizer::none) {
         add(Axis::dp, TrafficPattern::all_gather, bucket.all());
       }
@@ -224,7 +228,8 @@ class PlanTraffic {
     if (!source_.training.clip_grad || source_.training.optimizer == Optimizer::none) return;
     std::vector<Axis> axes = {Axis::tp, Axis::tatp, Axis::sp, Axis::pp};
     if (plan_.zero > 0) axes.push_back(Axis::dp);
-    for (const Axis axis : axes) list_.add({.axis = axis, .rows = 1, .row_bytes = kFp32Bytes, .spans = list_.at({})});
+    for (const Axis axis : axes)
+      list_.add({.axis = axis, .rows = 1, .row_bytes = kFp32Bytes, .spans = list_.at({})});
   }
 
   TrafficSource source_;

@@ -34,8 +34,8 @@ struct RankSpan {
 using RankSpans = std::array<RankSpan, kAxes>;
 
 /// Traffic that groups of one axis have `times` times in an iteration: those groups whose ranks along the
-/// other axes lie in the spans. The span of the axis itself are the members: all ranks, or some that then make a chain
-/// in order of rank.
+/// other axes lie in the spans. The span of the axis itself are the members: all ranks, or some that then
+/// make a chain in order of rank.
 struct AxisTraffic {
   Axis axis = Axis::none;
   TrafficPattern pattern = TrafficPattern::all_reduce;
@@ -50,9 +50,9 @@ struct AxisTraffic {
   auto operator<=>(const AxisTraffic&) const = default;
 };
 
-/// All traffic of one iteration of a plan, without lowering it: volumes by axis, independent of the mapping. Exact:
-/// laid on a mapping (MappingLoads) it gives the bytes of the trace, pair of tiles by pair of tiles. Axes of degree 1
-/// have none. The formulas are those of docs/model-costs.md, "Traffic of an iteration".
+/// All traffic of one iteration of a plan, without lowering it: volumes by axis, independent of the mapping.
+/// Exact: laid on a mapping (MappingLoads) it gives the bytes of the trace, pair of tiles by pair of tiles.
+/// Axes of degree 1 have none. The formulas are those of docs/model-costs.md, "Traffic of an iteration".
 std::vector<AxisTraffic> plan_traffic(const models::TransformerSpec& model, const TrainingSpec& training,
                                       const PlanSpec& plan);
 
@@ -63,10 +63,10 @@ struct RankFlow {
   Bytes bytes = 0;
 };
 
-/// One occurrence of a traffic within a group that lies in `shape` with its ranks at `positions`. `algorithm` is that
-/// of a collective (docs/model.md, "Collectives"), `stream` that of a tensor stream; other patterns ignore them. Into
-/// how many chunks a vector is cut makes no difference.
-/// Throws InternalError for a collective with `automatic`.
+/// One occurrence of a traffic within a group that lies in `shape` with its ranks at `positions`. `algorithm`
+/// is that of a collective (docs/model.md, "Collectives"), `stream` that of a tensor stream; other patterns
+/// ignore them. Into how many chunks a vector is cut makes no difference. Throws InternalError for a
+/// collective with `automatic`.
 std::vector<RankFlow> group_flows(const AxisTraffic& traffic, const topology::Shape& shape,
                                   const std::vector<topology::Coord>& positions, Collective algorithm,
                                   const StreamSpec& stream);

@@ -172,8 +172,9 @@ void add_collective(GroupFlows& flows, TrafficPattern pattern, Collective algori
 
 }  // namespace
 
-std::vector<RankFlow> group_flows(const AxisTraffic& traffic, const Shape& shape, const std::vector<Coord>& positions,
-                                  Collective algorithm, const StreamSpec& stream) {
+std::vector<RankFlow> group_flows(const AxisTraffic& traffic, const Shape& shape,
+                                  const std::vector<Coord>& positions, Collective algorithm,
+                                  const StreamSpec& stream) {
   require_invariant(static_cast<std::size_t>(shape.size()) == positions.size(),
                     "each member of a group has a position");
   if (shape.size() == 1 || traffic.bytes() == 0) return {};

@@ -61,13 +61,14 @@ Collective MappingLoads::algorithm(const AxisTraffic& traffic, const topology::S
   return chosen;
 }
 
-/// What the members of each group of a set send each other in an iteration, added up by pair of ranks. Some of the
-/// ranks of an axis make a chain, whatever the shape of them all.
+/// What the members of each group of a set send each other in an iteration, added up by pair of ranks. Some
+/// of the ranks of an axis make a chain, whatever the shape of them all.
 const std::vector<RankFlow>& MappingLoads::flows(GroupSet& set, const Mapping& mapping) {
   const int members = set.spans[static_cast<std::size_t>(set.axis)].count;
   const bool whole = members == plan_.degree(set.axis);
   const topology::Shape shape = whole ? mapping.axis_shape(set.axis) : topology::Shape{1, members};
-  const std::vector<topology::Coord> chain = whole ? std::vector<topology::Coord>{} : topology::row_major(shape);
+  const std::vector<topology::Coord> chain =
+      whole ? std::vector<topology::Coord>{} : topology::row_major(shape);
   const std::vector<topology::Coord>& positions = whole ? mapping.axis_positions(set.axis) : chain;
   for (const Arrangement& known : set.arrangements) {
     if (known.shape == shape && known.positions == positions) return known.flows;
@@ -92,7 +93,8 @@ bool MappingLoads::for_each_demand(const Mapping& mapping, const Visit& visit) {
     const std::vector<RankFlow>& between = flows(set, mapping);
     const auto axis = static_cast<std::size_t>(set.axis);
     Ranks ranks;
-    for (int i = 0; i < kAxes; ++i) ranks.at(static_cast<Axis>(i)) = set.spans[static_cast<std::size_t>(i)].first;
+    for (int i = 0; i < kAxes; ++i)
+      ranks.at(static_cast<Axis>(i)) = set.spans[static_cast<std::size_t>(i)].first;
     int& own = ranks.at(set.axis);
     bool more = true;
     while (more) {

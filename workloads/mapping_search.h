@@ -33,8 +33,8 @@ struct MappingChoice {
 struct SearchLimits {
   /// Up to this many candidates are measured all, otherwise the search anneals. Large plans measure fewer.
   std::uint64_t exhaustive_candidates = 20'000;
-  /// Tiles laid out and measured in all: about a second of time where routes are straight (xy and yx without faults),
-  /// some seconds otherwise.
+  /// Tiles laid out and measured in all: about a second of time where routes are straight (xy and yx without
+  /// faults), some seconds otherwise.
   std::uint64_t tiles = std::uint64_t{1} << 22;
   /// Measurements that annealing makes at least, whatever the plan's size, and at most.
   std::uint64_t least_measured = 64;

@@ -108,15 +108,16 @@ class AttentionTraffic {
     return all;
   }
 
-  /// Keys and values of the line's ranks, and those of all ranks of the ring that come by. After an exchange of heads
-  /// over sp each has the tokens of that whole group, too.
+  /// Keys and values of the line's ranks, and those of all ranks of the ring that come by. After an exchange
+  /// of heads over sp each has the tokens of that whole group, too.
   void add_line(int tp, int sp) {
     std::vector<std::uint64_t> blocks;
     for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
       blocks.push_back(tokens_over_sp(tatp) * key_value_width(tp, Axis::sp, sp));
     }
-    add_stream(source_, list_, {Axis::tatp, std::move(blocks), source_.forwards + 1, passes_,
-                                list_.at({{Axis::pp, stage_}, {Axis::tp, tp}, {Axis::sp, sp}})});
+    add_stream(source_, list_,
+               {Axis::tatp, std::move(blocks), source_.forwards + 1, passes_,
+                list_.at({{Axis::pp, stage_}, {Axis::tp, tp}, {Axis::sp, sp}})});
   }
 
   void add_ring(int tp, int tatp) {
@@ -126,12 +127,13 @@ class AttentionTraffic {
           exchanging_ == Axis::tatp ? tokens_over_tatp(sp) : source_.tokens(sp, tatp);
       blocks.push_back(tokens * key_value_width(tp, Axis::tatp, tatp));
     }
-    add_stream(source_, list_, {Axis::sp, std::move(blocks), source_.forwards + 1, passes_,
-                                list_.at({{Axis::pp, stage_}, {Axis::tp, tp}, {Axis::tatp, tatp}})});
+    add_stream(source_, list_,
+               {Axis::sp, std::move(blocks), source_.forwards + 1, passes_,
+                list_.at({{Axis::pp, stage_}, {Axis::tp, tp}, {Axis::tatp, tatp}})});
   }
 
-  /// To heads: q, k and v in each forward pass, the output's gradient, and the row sums where keys and values stream.
-  /// To tokens: the output in each forward pass, the gradients of q, k and v.
+  /// To heads: q, k and v in each forward pass, the output's gradient, and the row sums where keys and values
+  /// stream. To tokens: the output in each forward pass, the gradients of q, k and v.
   void add_exchange(int tp, Axis other, int rank) {
     const Shard& shard = source_.shard(tp);
     const bool streams = over_tatp() || over_sp();
@@ -174,8 +176,9 @@ void add_weight_streams(const TrafficSource& source, TrafficList& list, int stag
   for (int tp = 0; tp < source.plan.tp; ++tp) {
     // The backward pass needs each weight once more, for the gradient of its input.
     const RankSpans spans = list.at({{Axis::pp, stage}, {Axis::tp, tp}});
-    add_stream(source, list,
-               {Axis::tatp, layer_blocks(source, tp), source.forwards + 1, source.layer_passes(stage), spans});
+    add_stream(
+        source, list,
+        {Axis::tatp, layer_blocks(source, tp), source.forwards + 1, source.layer_passes(stage), spans});
     if (source.has_head(stage)) {
       add_stream(source, list, {Axis::tatp, table_blocks(source, tp), 2, source.microbatches, spans});
     }

@@ -9,7 +9,8 @@ namespace wafersim::workloads {
 
 RankSpans TrafficList::at(std::initializer_list<std::pair<Axis, int>> ranks) const {
   RankSpans spans;
-  for (int i = 0; i < kAxes; ++i) spans[static_cast<std::size_t>(i)] = {0, plan_.degree(static_cast<Axis>(i))};
+  for (int i = 0; i < kAxes; ++i)
+    spans[static_cast<std::size_t>(i)] = {0, plan_.degree(static_cast<Axis>(i))};
   for (const auto& [axis, rank] : ranks) spans[static_cast<std::size_t>(axis)] = {rank, 1};
   return spans;
 }
@@ -39,8 +40,9 @@ void TrafficList::merge_spans(Axis axis) {
   });
   std::vector<AxisTraffic> merged;
   for (AxisTraffic& traffic : traffic_) {
-    const bool joins = !merged.empty() && traffic.axis != axis && others(merged.back()) == others(traffic) &&
-                       merged.back().span(axis).first + merged.back().span(axis).count == traffic.span(axis).first;
+    const bool joins =
+        !merged.empty() && traffic.axis != axis && others(merged.back()) == others(traffic) &&
+        merged.back().span(axis).first + merged.back().span(axis).count == traffic.span(axis).first;
     if (joins) {
       merged.back().spans[number].count += traffic.span(axis).count;
     } else {

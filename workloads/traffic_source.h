@@ -37,11 +37,11 @@ struct TrafficSource {
   const TrainingSpec& training;
   const PlanSpec& plan;
   ParameterLayout layout;
-  std::vector<Shard> shards;             ///< by tp rank, of the first ranks along the other axes
-  Bytes element = 2;                     ///< bytes of an activation or weight
+  std::vector<Shard> shards;  ///< by tp rank, of the first ranks along the other axes
+  Bytes element = 2;          ///< bytes of an activation or weight
   std::uint64_t hidden = 0;
   std::uint64_t microbatches = 0;
-  std::uint64_t forwards = 1;            ///< of a layer for one backward: recomputation makes them two
+  std::uint64_t forwards = 1;  ///< of a layer for one backward: recomputation makes them two
 
   bool sequence_parallel() const { return plan.sp == SequenceParallel::megatron; }
   bool is_first(int stage) const { return stage == 0; }
@@ -66,8 +66,8 @@ struct TrafficSource {
 /// Blocks of weights, and sums of their gradients, that stream over tatp.
 void add_weight_streams(const TrafficSource& source, TrafficList& list, int stage);
 
-/// What attention sends where the sequence is cut: streams of keys and values and of their gradients over tatp, over
-/// a ring of sp ranks, or both; exchanges of heads for tokens.
+/// What attention sends where the sequence is cut: streams of keys and values and of their gradients over
+/// tatp, over a ring of sp ranks, or both; exchanges of heads for tokens.
 void add_attention_traffic(const TrafficSource& source, TrafficList& list, int stage);
 
 }  // namespace wafersim::workloads

@@ -138,7 +138,8 @@ struct CutSequence : LoweringFixture {
   }
 };
 
-constexpr std::array kVariants = {StreamVariant::flood, StreamVariant::wrapped_ring, StreamVariant::interleaved_ring};
+constexpr std::array kVariants = {StreamVariant::flood, StreamVariant::wrapped_ring,
+                                  StreamVariant::interleaved_ring};
 constexpr std::array kRelays = {StreamRelay::cut_through, StreamRelay::store_and_forward};
 
 TEST(PlanTraffic, EqualsTheTraceOfTensorStreams) {
@@ -146,9 +147,9 @@ TEST(PlanTraffic, EqualsTheTraceOfTensorStreams) {
     for (const StreamRelay relay : kRelays) {
       for (const StreamAttention attention : {StreamAttention::stream_kv, StreamAttention::heads}) {
         for (const int degree : {2, 5, 6}) {
-          SCOPED_TRACE(testing::Message() << "variant " << static_cast<int>(variant) << ", relay "
-                                          << static_cast<int>(relay) << ", attention " << static_cast<int>(attention)
-                                          << ", tatp " << degree);
+          SCOPED_TRACE(testing::Message()
+                       << "variant " << static_cast<int>(variant) << ", relay " << static_cast<int>(relay)
+                       << ", attention " << static_cast<int>(attention) << ", tatp " << degree);
           CutSequence fixture;
           fixture.stream(degree, variant, relay);
           fixture.plan.stream.attention = attention;
@@ -262,8 +263,8 @@ CutSequence random_plan(RandomStream& random) {
                 draw(random, std::array{1, 1, 2, 3}));
   f.stream(draw(random, kDegrees), draw(random, kVariants), draw(random, kRelays));
   f.plan.stream.attention = draw(random, std::array{StreamAttention::stream_kv, StreamAttention::heads});
-  f.plan.sp = draw(random, std::array{SequenceParallel::none, SequenceParallel::megatron, SequenceParallel::ulysses,
-                                      SequenceParallel::ring});
+  f.plan.sp = draw(random, std::array{SequenceParallel::none, SequenceParallel::megatron,
+                                      SequenceParallel::ulysses, SequenceParallel::ring});
   if (f.plan.sp == SequenceParallel::ulysses || f.plan.sp == SequenceParallel::ring) {
     f.plan.sp_degree = draw(random, kDegrees);
   }
@@ -274,10 +275,14 @@ CutSequence random_plan(RandomStream& random) {
   f.plan.zero = draw(random, std::array{0, 1});
   f.plan.pp_transfer_full = draw(random, kFlags);
   f.training.global_batch = 12;
-  f.training.recompute = draw(random, std::array{models::Recompute::none, models::Recompute::full});
+  f.training.microbatch = draw(random, std::array{1, 2});
+  f.training.precision = draw(random, std::array{Precision::bf16, Precision::fp32});
+  f.training.recompute = draw(
+      random, std::array{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
   f.training.optimizer = draw(random, std::array{Optimizer::adam, Optimizer::none});
   const Axis moved = draw(random, default_order());
-  f.plan.mapping[moved] = {draw(random, std::array{Placement::block, Placement::snake, Placement::strided}), {}};
+  f.plan.mapping[moved] = {draw(random, std::array{Placement::block, Placement::snake, Placement::strided}),
+                           {}};
   std::rotate(f.plan.order.begin(), f.plan.order.begin() + static_cast<std::ptrdiff_t>(random.below(5)),
               f.plan.order.end());
   return f;
