@@ -137,6 +137,7 @@ class Checker {
   void check_plan() {
     check_sequence_parallel();
     check_sequence_group();
+    check_schedule();
     if (!sound({"plan.mapping.order", "plan"})) return;
     const workloads::PlanSpec& plan = scenario_.plan;
     std::vector<std::string> missing;
@@ -146,6 +147,28 @@ class Checker {
       if (times > 1) fail("plan.mapping.order", fmt::format("lists {} {} times", workloads::to_string(axis), times));
     }
     if (!missing.empty()) fail("plan.mapping.order", "must also list " + join(missing));
+  }
+
+  void check_schedule() {
+    if (!sound({"plan.schedule", "plan.virtual_stages", "training.clip_grad", "training.optimizer"})) return;
+    const workloads::PlanSpec& plan = scenario_.plan;
+    const char* schedule = workloads::to_string(plan.schedule);
+    const bool interleaved = plan.schedule == workloads::PipelineSchedule::interleaved;
+    if (interleaved && !given("plan.virtual_stages")) {
+      fail("plan.virtual_stages", "missing; interleaved needs it, 2 or more");
+    } else if (interleaved && plan.virtual_stages < 2) {
+      fail("plan.virtual_stages",
+           fmt::format("'{}' does not fit; with interleaved it is 2 or more", plan.virtual_stages));
+    } else if (!interleaved && plan.virtual_stages > 1) {
+      fail("plan.virtual_stages",
+           fmt::format("'{}' does not fit; with {} it is 1", plan.virtual_stages, schedule));
+    }
+    const workloads::TrainingSpec& training = scenario_.training;
+    const bool clips = training.clip_grad && training.optimizer != workloads::Optimizer::none;
+    if (plan.schedule == workloads::PipelineSchedule::zb_h2 && clips) {
+      fail("training.clip_grad",
+           "'true' does not fit; with zb_h2 it is false: no stage waits for the norm of all gradients");
+    }
   }
 
   void check_sequence_parallel() {
@@ -211,6 +234,9 @@ void complete(const ConfigNode& tree, Scenario& scenario) {
   if (absent("model.kv_heads")) model.kv_heads = model.heads;
   if (absent("model.head_dim") && model.heads > 0) model.head_dim = model.hidden / model.heads;
   if (absent("model.context")) model.context = model.sequence;
+  if (absent("training.clip_grad") && scenario.plan.schedule == workloads::PipelineSchedule::zb_h2) {
+    scenario.training.clip_grad = false;
+  }
 }
 
 void check_scenario(const ConfigNode& tree, const Scenario& scenario, Problems& problems) {

@@ -52,11 +52,19 @@ void fields(Visitor& visit, workloads::TrainingSpec& spec) {
   visit(Key{.name = "global_batch", .doc = "Sequences of an iteration.", .min = 1}, spec.global_batch);
   visit(Key{.name = "microbatch", .doc = "Sequences that pass through the model at once.", .min = 1},
         spec.microbatch);
-  visit(Key{.name = "precision", .doc = "Of weights and activations.", .planned = {"fp8"}}, spec.precision);
-  visit(Key{.name = "optimizer", .doc = "none: forward and backward passes only."}, spec.optimizer);
+  visit(Key{.name = "precision", .doc = "Of weights and activations. Master weights are fp32."}, spec.precision);
+  visit(Key{.name = "gradient_precision",
+            .doc = "Of the gradients of weights; auto: that of the weights, bf16 with fp8.",
+            .absent = "auto",
+            .default_text = "auto"},
+        spec.gradient_precision);
+  visit(Key{.name = "optimizer", .doc = "none: forward and backward passes only; adamw_8bit: moments of one byte each."},
+        spec.optimizer);
   visit(Key{.name = "recompute", .doc = "Activations that are computed again in the backward pass."},
         spec.recompute);
-  visit(Key{.name = "clip_grad", .doc = "All-reduce of the gradient norm before the optimizer."},
+  visit(Key{.name = "clip_grad",
+            .doc = "All-reduce of the gradient norm before the optimizer; not with `plan.schedule: zb_h2`.",
+            .default_text = "true; false with `zb_h2`"},
         spec.clip_grad);
   visit(Key{.name = "iterations", .doc = "Iterations to simulate.", .min = 1}, spec.iterations);
 }
@@ -182,6 +190,8 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
   PipelineTransfer transfer = spec.pp_transfer_full ? PipelineTransfer::full : PipelineTransfer::slice;
   MappingKeys mapping = mapping_keys(spec);
   OverlapKeys overlap{spec.overlap_near};
+  std::optional<std::vector<int>> layers;
+  if (!spec.layers_per_stage.empty()) layers = spec.layers_per_stage;
   visit(Key{.name = "dp", .doc = "Data parallelism: replicas of the model.", .min = 1}, spec.dp);
   visit(Key{.name = "tp", .doc = "Tensor parallelism: tiles that share each layer.", .min = 1}, spec.tp);
   visit(Key{.name = "tatp",
@@ -194,10 +204,20 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
         sp);
   visit.fixed(Key{.name = "ep", .doc = "Expert parallelism."}, "1");
   visit(Key{.name = "pp", .doc = "Pipeline parallelism: stages of consecutive layers.", .min = 1}, spec.pp);
-  visit(Key{.name = "schedule",
-            .doc = "Order of microbatches in the pipeline.",
-            .planned = {"interleaved", "zb_h1", "zb_h2"}},
-        spec.schedule);
+  visit(Key{.name = "schedule", .doc = "Order of microbatches in the pipeline."}, spec.schedule);
+  visit(Key{.name = "virtual_stages",
+            .doc = "Chunks of consecutive layers on each stage; 2 or more with `interleaved`, 1 with other schedules.",
+            .min = 1},
+        spec.virtual_stages);
+  visit(Key{.name = "layers_per_stage",
+            .doc = "Layers of each stage, as in [9, 8, 8, 7]; with `interleaved` of each virtual stage, chunk by "
+                   "chunk.",
+            .min = 1,
+            .absent = "even"},
+        layers);
+  visit(Key{.name = "embedding",
+            .doc = "The embedding's table: cut over `tp`, or whole on every rank (not with `model.tied_embeddings`)."},
+        spec.embedding);
   visit(Key{.name = "zero",
             .doc = "1 shards optimizer states over `dp`.",
             .min = 0,
@@ -226,6 +246,7 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
   spec.stream = tatp.spec;
   spec.overlap_near = overlap.near;
   store_sequence_parallel(sp, spec);
+  spec.layers_per_stage = layers.value_or(std::vector<int>{});
   spec.pp_transfer_full = transfer == PipelineTransfer::full;
   store_mapping(mapping, spec);
 }

@@ -94,20 +94,28 @@ template <>
 struct Words<workloads::Precision> {
   using E = workloads::Precision;
   static constexpr std::array list = {WordList<E>{"fp32", E::fp32}, WordList<E>{"bf16", E::bf16},
-                                      WordList<E>{"fp16", E::fp16}};
+                                      WordList<E>{"fp16", E::fp16}, WordList<E>{"fp8", E::fp8}};
 };
 
 template <>
 struct Words<workloads::Optimizer> {
   using E = workloads::Optimizer;
   static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"adam", E::adam},
-                                      WordList<E>{"sgd", E::sgd}};
+                                      WordList<E>{"adamw_8bit", E::adamw_8bit}, WordList<E>{"sgd", E::sgd}};
 };
 
 template <>
 struct Words<workloads::PipelineSchedule> {
   using E = workloads::PipelineSchedule;
-  static constexpr std::array list = {WordList<E>{"gpipe", E::gpipe}, WordList<E>{"1f1b", E::one_f_one_b}};
+  static constexpr std::array list = {WordList<E>{"gpipe", E::gpipe}, WordList<E>{"1f1b", E::one_f_one_b},
+                                      WordList<E>{"interleaved", E::interleaved}, WordList<E>{"zb_h1", E::zb_h1},
+                                      WordList<E>{"zb_h2", E::zb_h2}};
+};
+
+template <>
+struct Words<workloads::EmbeddingTable> {
+  using E = workloads::EmbeddingTable;
+  static constexpr std::array list = {WordList<E>{"sharded", E::sharded}, WordList<E>{"replicated", E::replicated}};
 };
 
 template <>

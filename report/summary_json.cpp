@@ -11,10 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* schedule_name(workloads::PipelineSchedule schedule) {
-  return schedule == workloads::PipelineSchedule::gpipe ? "gpipe" : "1f1b";
-}
-
 const char* sequence_parallel_name(workloads::SequenceParallel sp) {
   return sp == workloads::SequenceParallel::megatron ? "megatron" : "none";
 }
@@ -32,7 +28,8 @@ Json plan_block(const RunContext& run) {
           {"tp", run.plan.tp},
           {"pp", run.plan.pp},
           {"sp", sequence_parallel_name(run.plan.sp)},
-          {"schedule", schedule_name(run.plan.schedule)},
+          {"schedule", workloads::to_string(run.plan.schedule)},
+          {"virtual_stages", run.plan.virtual_stages},
           {"zero", run.plan.zero},
           {"collectives", workloads::to_string(run.plan.collectives)},
           {"microbatches", run.training.microbatches(run.plan.dp)},

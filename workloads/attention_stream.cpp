@@ -252,7 +252,9 @@ Deps StreamedAttention::backward_ring(const Deps& ready) {
     Deps arriving;
     if (round + 1 < size) {
       const Source coming = block(round + 1);
-      const Deps held{builder.allocate(MemoryClass::stream_buffers, bytes(coming, false), before)};
+      // The forward pass may have been made again in this step: its buffer of the block must be gone.
+      const Deps gone = join(before, builder.users(key_value(kQkv, coming)));
+      const Deps held{builder.allocate(MemoryClass::stream_buffers, bytes(coming, false), gone)};
       arriving = {builder.receive(Axis::sp, previous, channel(coming, false), bytes(coming, false), held,
                                   operand(Kernel::transfer, coming))};
     }

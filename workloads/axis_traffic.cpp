@@ -1,5 +1,6 @@
 #include "workloads/axis_traffic.h"
 
+#include "workloads/schedule.h"
 #include "workloads/traffic_source.h"
 
 namespace wafersim::workloads {
@@ -49,26 +50,29 @@ class PlanTraffic {
   bool slices_boundary() const {
     return plan_.tp > 1 && !source_.sequence_parallel() && !plan_.pp_transfer_full;
   }
+  std::uint64_t chunks() const { return static_cast<std::uint64_t>(plan_.virtual_stages); }
   Bytes stream_row() const { return source_.hidden * source_.element; }
 
   /// Of one layer and microbatch. The backward pass gathers each block's gradient (with parallel residuals
-  /// both have the same), and each saved input once more for the weight gradients.
+  /// both have the same), and each saved input once more for the weight gradients; a weight pass of its own
+  /// gathers the gradients as well.
   TokenCollectives layer_collectives() const {
     const std::uint64_t blocks = 2;
     const std::uint64_t outputs = source_.model.parallel_residual ? 1 : 2;
     const std::uint64_t sums = source_.forwards * outputs + blocks;
     if (!source_.sequence_parallel()) return {0, sums, 0};
-    return {source_.forwards * blocks + outputs + blocks, sums, 0};
+    const std::uint64_t backwards = splits_backward(plan_.schedule) ? 2 : 1;
+    return {source_.forwards * blocks + backwards * outputs + blocks, sums, 0};
   }
 
   /// Of a stage and microbatch.
   TokenCollectives collectives(int stage) const {
     TokenCollectives all = layer_collectives();
-    const std::uint64_t layers = source_.layer_passes(stage) / source_.microbatches;
+    const std::uint64_t layers = source_.layers(stage);
     all.gathers *= layers;
     all.sums *= layers;
     const std::uint64_t gather = source_.sequence_parallel() ? 1 : 0;
-    if (source_.has_embedding(stage)) {
+    if (source_.has_embedding(stage) && !source_.replicates_table()) {
       all.sums += 1;
       all.gathers += gather;
     }
@@ -77,8 +81,9 @@ class PlanTraffic {
       all.gathers += 2 * gather;
       all.scalars += 2;
     }
-    if (slices_boundary())
-      all.gathers += (source_.is_first(stage) ? 0U : 1U) + (source_.is_last(stage) ? 0U : 1U);
+    if (slices_boundary() && plan_.pp > 1) {
+      all.gathers += 2 * chunks() - (source_.is_first(stage) ? 1U : 0U) - (source_.is_last(stage) ? 1U : 0U);
+    }
     return all;
   }
 
@@ -105,7 +110,7 @@ class PlanTraffic {
 
   /// Every rank of a line looks up the tokens of all.
   void add_embedding_line() {
-    if (!source_.model.embedding) return;
+    if (!source_.model.embedding || source_.replicates_table()) return;
     for (int sp = 0; sp < plan_.sp_degree; ++sp) {
       AxisTraffic traffic{.axis = Axis::tatp,
                           .row_bytes = stream_row(),
@@ -122,20 +127,24 @@ class PlanTraffic {
     }
   }
 
+  /// With several chunks also from each chunk of the last stage to the next one of the first, and back.
   void add_boundaries() {
     const bool whole = !slices_boundary() && !source_.sequence_parallel();
     for (int sp = 0; sp < plan_.sp_degree; ++sp) {
       for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
         const std::uint64_t tokens = source_.tokens(sp, tatp);
         for (int tp = 0; tp < plan_.tp; ++tp) {
-          for (const TrafficPattern pattern : {TrafficPattern::to_next, TrafficPattern::to_previous}) {
+          const auto add = [&](TrafficPattern pattern, std::uint64_t times) {
             list_.add({.axis = Axis::pp,
                        .pattern = pattern,
                        .rows = whole ? tokens : share(tokens, plan_.tp, tp),
                        .row_bytes = stream_row(),
-                       .times = source_.microbatches,
+                       .times = times * source_.microbatches,
                        .spans = list_.at({{Axis::tp, tp}, {Axis::tatp, tatp}, {Axis::sp, sp}})});
-          }
+          };
+          add(TrafficPattern::to_next, chunks());
+          add(TrafficPattern::to_previous, chunks());
+          add(TrafficPattern::between_ends, chunks() - 1);
         }
       }
     }
@@ -150,8 +159,12 @@ class PlanTraffic {
     std::vector<std::pair<BucketRows, std::uint64_t>> all;
     const std::vector<Region> layer = layout.layer(tp, tatp);
     const std::uint64_t sums = layer.front().rows;  // norms and output biases
-    all.push_back({{sums, parameters_in(layer) - sums}, source_.layer_passes(stage) / source_.microbatches});
-    if (source_.has_embedding(stage)) all.push_back({{layout.positions().rows, across ? 0 : table}, 1});
+    all.push_back({{sums, parameters_in(layer) - sums}, source_.layers(stage)});
+    if (source_.has_embedding(stage) && source_.replicates_table()) {
+      all.push_back({{layout.positions().rows + layout.whole_table().rows, 0}, 1});
+    } else if (source_.has_embedding(stage)) {
+      all.push_back({{layout.positions().rows, across ? 0 : table}, 1});
+    }
     if (source_.has_head(stage)) all.push_back({{layout.final_norm().rows, tied ? 0 : table}, 1});
     if (across && (source_.is_first(stage) || source_.is_last(stage))) all.push_back({{0, table}, 1});
     return all;
@@ -161,12 +174,13 @@ class PlanTraffic {
   void add_gradients(int stage, int tp, int tatp) {
     for (const auto& [bucket, times] : buckets(stage, tp, tatp)) {
       const auto add = [&, times = times](Axis axis, TrafficPattern pattern, std::uint64_t rows) {
-        AxisTraffic traffic{.axis = axis,
-                            .pattern = pattern,
-                            .rows = rows,
-                            .row_bytes = source_.element,
-                            .times = times,
-                            .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}, {Axis::tatp, tatp}})};
+        AxisTraffic traffic{
+            .axis = axis,
+            .pattern = pattern,
+            .rows = rows,
+            .row_bytes = pattern == TrafficPattern::all_gather ? source_.element : source_.gradient,
+            .times = times,
+            .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}, {Axis::tatp, tatp}})};
         traffic.spans[static_cast<std::size_t>(axis)] = {0, plan_.degree(axis)};
         list_.add(std::move(traffic));
       };
@@ -200,8 +214,8 @@ class PlanTraffic {
     for (std::size_t head = 0; head < sharers.size(); ++head) {
       AxisTraffic traffic{.axis = Axis::tp,
                           .rows = rows[head],
-                          .row_bytes = source_.element,
-                          .times = source_.layer_passes(stage) / source_.microbatches,
+                          .row_bytes = source_.gradient,
+                          .times = source_.layers(stage),
                           .spans = list_.at({{Axis::pp, stage}, {Axis::tatp, tatp}})};
       traffic.spans[static_cast<std::size_t>(Axis::tp)] = sharers[head];
       list_.add(std::move(traffic));
@@ -217,7 +231,7 @@ class PlanTraffic {
           list_.add({.axis = Axis::pp,
                      .pattern = TrafficPattern::between_ends,
                      .rows = plan_.zero == 0 ? tied : share(tied, plan_.dp, dp),
-                     .row_bytes = source_.element,
+                     .row_bytes = source_.gradient,
                      .spans = list_.at({{Axis::tp, tp}, {Axis::tatp, tatp}, {Axis::dp, dp}})});
         }
       }

@@ -148,7 +148,7 @@ Deps table_gradient(StepEmitter& step, const HeadTensors& t, const Deps& after) 
   const auto make = [&](int owner, const Deps& ready) {
     const std::uint64_t columns = step.layout().vocabulary(s.rank.tp, owner).count;
     Traffic traffic = kept(s.stream_bytes(), !s.gathers()) + Traffic{.saved = s.token_bytes(columns)};
-    traffic = traffic + (owner == s.rank.tatp ? Traffic{.gradients = 2 * t.parameters(owner) * s.element}
+    traffic = traffic + (owner == s.rank.tatp ? Traffic{.gradients = 2 * t.parameters(owner) * s.gradient}
                                               : Traffic{.scratch = t.parameters(owner) * kPartialBytes});
     return step.gemm({1, s.hidden, columns, s.tokens}, traffic, ready,
                      {.kernel = Kernel::logits_weight,
@@ -211,7 +211,7 @@ void emit_embedding_backward(StepEmitter& step) {
   }
   const std::uint64_t adds = tokens_looked_up(s) * s.hidden;
   const Deps scattered =
-      step.vector(adds, {.scratch = adds * s.element, .gradients = 2 * adds * s.element}, ready,
+      step.vector(adds, {.scratch = adds * s.element, .gradients = 2 * adds * s.gradient}, ready,
                   {.kernel = Kernel::embed_backward,
                    .reads = gradient,
                    .writes = with_terms(step.gradients({layout.table(false, s.rank.tp, s.rank.tatp)}),
@@ -219,7 +219,7 @@ void emit_embedding_backward(StepEmitter& step) {
   Deps positions;
   if (learned_positions(step)) {
     const std::uint64_t values = s.local_tokens * s.hidden;
-    positions = step.vector(values, {.scratch = values * s.element, .gradients = 2 * values * s.element}, {},
+    positions = step.vector(values, {.scratch = values * s.element, .gradients = 2 * values * s.gradient}, {},
                             {.kernel = Kernel::position_gradient,
                              .reads = own,
                              .writes = with_terms(step.gradients({layout.positions()}),

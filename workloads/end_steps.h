@@ -10,6 +10,12 @@ namespace wafersim::workloads {
 void emit_embedding_forward(StepEmitter& step);
 void emit_embedding_backward(StepEmitter& step);
 
+/// The token embedding with the whole table on every rank: each looks up the tokens of its own residual stream, and
+/// nothing is summed. With sequence parallelism a rank has the gradients of its own tokens only, to be summed over
+/// the tensor-parallel ranks with those of the norms; without, every rank has those of all tokens.
+void emit_replicated_embedding_forward(StepEmitter& step);
+void emit_replicated_embedding_backward(StepEmitter& step);
+
 /// Final norm, logits of the rank's part of the vocabulary and softmax cross-entropy (the maximum and the sum
 /// of each token's row are all-reduced as 4-byte values). Keeps the norm's output and the probabilities until
 /// the backward step, which makes the last layer's output gradient and the head's weight gradient.

@@ -7,8 +7,8 @@
 ///
 /// Who owns the residual stream: a step allocates what it hands on, and the step of the same pass direction
 /// that follows takes it over. A layer keeps its input until its own backward step, which frees it; a
-/// backward step frees the gradient it was given. Step after step the memory of a tile so returns to its
-/// base.
+/// backward step frees the gradient it was given, or leaves it to the weight gradients' step. Step after step
+/// the memory of a tile so returns to its base.
 namespace wafersim::workloads {
 
 /// Where a layer step stands within its stage.
@@ -20,6 +20,8 @@ enum class EdgeKind {
 struct LayerEdges {
   EdgeKind input = EdgeKind::inside;   ///< towards the first layer
   EdgeKind output = EdgeKind::inside;  ///< towards the last layer
+  int input_chunk = 0;                 ///< of a remote edge: which chunk of its stage lies before it
+  int output_chunk = 0;
   auto operator<=>(const LayerEdges&) const = default;
 };
 
@@ -33,12 +35,25 @@ struct Retention {
 Retention forward_retention(models::Recompute recompute);
 
 void emit_layer_forward(StepEmitter& step, const LayerEdges& edges, models::Recompute recompute);
-void emit_layer_backward(StepEmitter& step, const LayerEdges& edges, models::Recompute recompute);
+
+/// Whether a backward step makes the weight gradients or leaves them to a step of their own (Qi et al. 2023, where
+/// the two are called B and W). Gradients of norms are made in the backward step.
+enum class WeightGradients { backward_step, own_step };
+void emit_layer_backward(StepEmitter& step, const LayerEdges& edges, models::Recompute recompute,
+                         WeightGradients weights);
+/// The weight gradients that a backward step left out. With sequence parallelism the inputs and the gradients that
+/// it kept are shards: they are gathered again.
+void emit_layer_weight(StepEmitter& step);
 
 /// Bytes that a layer holds from its forward to its backward step, its input included: for MHA with a 4h GELU
 /// MLP and materialized attention Megatron's sbh(10 + 24/t + 5as/(ht)), see Shard::dropout.
 Bytes saved_bytes_per_layer(const models::TransformerSpec& model, const Shard& shard,
                             models::Recompute recompute);
+
+/// Bytes that a layer holds from a backward step without weight gradients to the step that makes them: input and
+/// output gradient of each product. For MHA with a 4h GELU MLP in 2-byte precision 32 sbh / t with sequence
+/// parallelism (Qi et al. 2023, table 1).
+Bytes weight_bytes_per_layer(const models::TransformerSpec& model, const Shard& shard);
 
 /// The forward computation from input to output, as the forward step does it and a backward step that
 /// recomputes repeats it. Returns the output, newly allocated.

@@ -1,5 +1,6 @@
 #include "workloads/attention.h"
 #include "workloads/layer.h"
+#include "workloads/layer_weight.h"
 #include "workloads/linear.h"
 
 namespace wafersim::workloads {
@@ -8,32 +9,19 @@ namespace {
 
 using models::Recompute;
 
-/// The operations that a backward step waits for besides the ones on the way to its result: weight gradients.
+/// The backward step of a layer.
 struct Backward {
   StepEmitter& step;
-  Deps weight_gradients;
+  /// The weight gradients have a step of their own: what they read stays.
+  bool split = false;
+  /// The operations that the step waits for besides the ones on the way to its result.
+  Deps weight_gradients{};
   const Shard& shard() const { return step.shard(); }
 };
 
-/// dW of a weight from its input and the gradient of its output.
-Deps weight_gradient(Backward& b, Weight weight, const Views& input, const TensorName& d_output,
-                     std::uint64_t output_width, bool input_saved, const Deps& after) {
-  const Shard& s = b.shard();
-  Deps done = linear_weight_gradient(
-      b.step,
-      {.weight = weight,
-       .input = input,
-       .input_traffic = kept(s.token_bytes(linear_input_columns(b.step, weight).count), input_saved),
-       .output = d_output,
-       .output_traffic = {.scratch = s.token_bytes(output_width)}},
-      after);
-  b.weight_gradients = join(std::move(b.weight_gradients), done);
-  return done;
-}
-
-/// dX of a weight; `output_width` is the width of dY.
+/// dX of a weight; `output_traffic` is that of dY.
 Deps input_gradient(Backward& b, Weight weight, const TensorName& d_output, const Views& d_input,
-                    std::uint64_t output_width, const Deps& after, Bytes result_bytes) {
+                    const Traffic& output_traffic, const Deps& after, Bytes result_bytes) {
   const Shard& s = b.shard();
   return linear_input_gradient(
       b.step,
@@ -41,7 +29,7 @@ Deps input_gradient(Backward& b, Weight weight, const TensorName& d_output, cons
        .input = d_input,
        .input_traffic = {.scratch = s.token_bytes(linear_input_columns(b.step, weight).count)},
        .output = d_output,
-       .output_traffic = {.scratch = s.token_bytes(output_width)},
+       .output_traffic = output_traffic,
        .result_bytes = result_bytes},
       after);
 }
@@ -51,40 +39,29 @@ struct StreamGradient {
   std::string name;
   Views views;
   Deps ready;
+  bool kept = false;  ///< stays for the weight gradients' step
 };
 
 /// The gradient of a dropped-out tensor, in a buffer of its own because the residual path needs the gradient
 /// as it is.
-StreamGradient dropout_gradient(Backward& b, const std::string& name, const StreamGradient& gradient) {
+StreamGradient dropout_gradient(Backward& b, int which, const StreamGradient& gradient) {
   const Shard& s = b.shard();
   if (!s.dropout) return gradient;
+  const std::string name = block_gradient_name(b.step, which);
   const Bytes bytes = s.local_stream_bytes();
   Views dropped = b.step.local(name);
   Deps ready = b.step.vector(vector_flops::kDropout * s.local_tokens * s.hidden,
-                             {.scratch = 2 * bytes, .saved = s.residual_mask_bytes()}, gradient.ready,
-                             {.kernel = Kernel::copy, .reads = gradient.views, .writes = dropped}, bytes);
-  return {name, std::move(dropped), std::move(ready)};
+                             Traffic{.scratch = bytes, .saved = s.residual_mask_bytes()} + kept(bytes, b.split),
+                             gradient.ready, {.kernel = Kernel::copy, .reads = gradient.views, .writes = dropped},
+                             bytes);
+  return {name, std::move(dropped), std::move(ready), b.split};
 }
 
-/// The gradients of output biases, from the tokens of the rank's residual stream.
-void bias_gradient(Backward& b, const std::vector<Region>& biases, const StreamGradient& gradient) {
-  const Shard& s = b.shard();
-  if (!b.step.model().linear_bias) return;
-  const Views written = b.step.gradients(biases);
-  const std::uint64_t values = s.local_tokens * s.hidden;
-  b.weight_gradients = join(
-      std::move(b.weight_gradients),
-      b.step.vector(values, {.scratch = values * s.element, .gradients = 2 * total_rows(written) * s.element},
-                    gradient.ready,
-                    {.kernel = Kernel::bias_gradient,
-                     .reads = gradient.views,
-                     .writes = with_terms(written, {s.local.ordinal, s.local_tokens, s.all_tokens})}));
-}
-
-/// Frees the mask and the buffer that dropout_gradient() took.
-void release_dropout_gradient(Backward& b, const std::string& name, const Deps& after) {
+/// Frees the mask and the buffer that dropout_gradient() took, or the mask alone.
+void release_dropout_gradient(Backward& b, const StreamGradient& gradient, const Deps& after) {
   if (!b.shard().dropout) return;
-  b.step.release(b.shard().residual_mask_bytes() + b.shard().local_stream_bytes(), after, b.step.local(name));
+  b.step.release(b.shard().residual_mask_bytes() + (gradient.kept ? 0 : b.shard().local_stream_bytes()), after,
+                 gradient.kept ? Views{} : b.step.local(gradient.name));
 }
 
 /// A block's input gradients before they are summed over the ranks, and what its weight gradients need.
@@ -103,33 +80,22 @@ BlockGradient mlp_input_gradient(Backward& b, const StreamGradient& gradient) {
   const Bytes up = s.token_bytes(s.up_width);
   const Views d_active = step.work("mlp.activated.gradient", s.ffn);
   const Views d_up_views = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
-  const Deps d_activated = input_gradient(b, Weight::mlp_down, step.gathered_name(gradient.name), d_active, s.hidden,
-                                          gradient.ready, activated);
+  const Deps d_activated = input_gradient(b, Weight::mlp_down, step.gathered_name(gradient.name), d_active,
+                                          kept(s.stream_bytes(), gradient.kept && !s.gathers()), gradient.ready,
+                                          activated);
   const std::uint64_t flops =
       step.model().mlp == models::Mlp::swiglu ? vector_flops::kSwigluBackward : vector_flops::kGeluBackward;
-  const Deps d_up = step.vector(flops * s.tokens * s.ffn.count, {.scratch = activated + up, .saved = up}, d_activated,
+  const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
+  const Deps d_up = step.vector(flops * s.tokens * s.ffn.count,
+                                Traffic{.scratch = activated, .saved = up} + kept(up, b.split), d_activated,
                                 {.kernel = Kernel::activation_backward,
-                                 .reads = d_active + linear_output(step, Weight::mlp_up, "mlp.up"),
+                                 .reads = d_active + up_views,
                                  .writes = d_up_views},
                                 up);
-  step.release(activated, d_up, d_active);
-  const Deps partial = input_gradient(b, Weight::mlp_up, "mlp.up.gradient", step.work(partial_name(1)), s.up_width, d_up,
-                                      s.stream_bytes());
+  step.release(activated + up, d_up, d_active + up_views);
+  const Deps partial = input_gradient(b, Weight::mlp_up, "mlp.up.gradient", step.work(partial_name(1)),
+                                      kept(up, b.split), d_up, s.stream_bytes());
   return {partial, d_activated, d_up};
-}
-
-void mlp_weight_gradients(Backward& b, const StreamGradient& gradient, const Deps& input, const BlockGradient& block) {
-  StepEmitter& step = b.step;
-  const Shard& s = b.shard();
-  const Views active = step.work("mlp.activated", s.ffn);
-  const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
-  const Views d_up = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
-  const Deps down = weight_gradient(b, Weight::mlp_down, active, step.gathered_name(gradient.name), s.hidden, true,
-                                    gradient.ready);
-  const Deps up = weight_gradient(b, Weight::mlp_up, step.gathered(norm_name(1)), "mlp.up.gradient", s.up_width, !s.gathers(),
-                                  join(input, block.inner));
-  step.release(s.token_bytes(s.ffn.count + s.up_width), join(down, block.inner), active + up_views);
-  step.release(s.token_bytes(s.up_width), join(up, block.partial), d_up);
 }
 
 /// `scores`: when what the forward step did not leave is there again.
@@ -139,26 +105,37 @@ BlockGradient attention_input_gradient(Backward& b, const StreamGradient& gradie
   const Bytes q = s.token_bytes(s.q_width);
   const Views d_values =
       step.work("attention.output.gradient", linear_input_columns(step, Weight::attention_output));
-  const Deps d_output = input_gradient(b, Weight::attention_output, step.gathered_name(gradient.name), d_values, s.hidden,
+  const Deps d_output = input_gradient(b, Weight::attention_output, step.gathered_name(gradient.name), d_values,
+                                       kept(s.stream_bytes(), gradient.kept && !s.gathers()),
                                        join(gradient.ready, scores), q);
   const Deps d_qkv = emit_attention_gradient(step, d_output);
-  const Deps partial = input_gradient(b, Weight::qkv, "qkv.gradient", step.work(partial_name(0)), s.qkv_width(), d_qkv, s.stream_bytes());
+  release_saved_qkv(step, d_qkv);
+  // Attention makes it as a temporary; it goes where it stays when it is read here.
+  const Bytes d_qkv_bytes = s.token_bytes(s.qkv_width());
+  const Traffic d_qkv_traffic = Traffic{.scratch = b.split ? 0 : d_qkv_bytes, .saved = b.split ? 2 * d_qkv_bytes : 0};
+  const Deps partial = input_gradient(b, Weight::qkv, "qkv.gradient", step.work(partial_name(0)),
+                                      d_qkv_traffic, d_qkv, s.stream_bytes());
   return {partial, d_output, d_qkv};
 }
 
-void attention_weight_gradients(Backward& b, const StreamGradient& gradient, const Deps& input,
-                                const BlockGradient& block) {
-  StepEmitter& step = b.step;
-  const Shard& s = b.shard();
-  const Views values = step.work("attention.output", linear_input_columns(step, Weight::attention_output));
-  const Views d_qkv = linear_output(step, Weight::qkv, "qkv.gradient");
-  const Deps output = weight_gradient(b, Weight::attention_output, values, step.gathered_name(gradient.name), s.hidden, true,
-                                      gradient.ready);
-  const Deps qkv = weight_gradient(b, Weight::qkv, step.gathered(norm_name(0)), "qkv.gradient", s.qkv_width(), !s.gathers(),
-                                   join(input, block.inner));
-  step.release(s.token_bytes(s.q_width), join(output, block.inner), values);
-  release_saved_qkv(step, block.inner);
-  step.release(s.token_bytes(s.qkv_width()), join(qkv, block.partial), d_qkv);
+/// The weight gradients of the MLP (1) or of attention (0), unless they have a step of their own. `input`: when the
+/// norm's output is there.
+void weight_gradients(Backward& b, int which, const StreamGradient& gradient, const Deps& input,
+                      const BlockGradient& block) {
+  if (b.split) return;
+  const auto emit = which == 1 ? emit_mlp_weight_gradients : emit_attention_weight_gradients;
+  b.weight_gradients = join(std::move(b.weight_gradients),
+                            emit(b.step, {.output = gradient.ready,
+                                          .input = input,
+                                          .inner = block.inner,
+                                          .inner_used = block.partial}));
+}
+
+/// The gradients of the output biases of the MLP (1) or of attention (0), or with parallel residuals of both,
+/// unless they have a step of their own.
+void bias_gradients(Backward& b, int which, const StreamGradient& gradient) {
+  if (b.split) return;
+  b.weight_gradients = join(std::move(b.weight_gradients), emit_bias_gradients(b.step, which, gradient.ready, false));
 }
 
 /// A norm's saved input, and whether nobody needs it after the norm's gradient.
@@ -178,14 +155,15 @@ StreamGradient norm_gradient(Backward& b, int which, const Deps& sum, const Stre
   const std::vector<Region> gain = {step.layout().norm(which)};
   const Views d_gain =
       with_terms(step.gradients(gain), {s.local.ordinal, s.local_tokens, s.all_tokens});
-  Deps result = step.vector(flops * s.local_tokens * s.hidden, {.scratch = 3 * bytes, .saved = bytes},
+  const Traffic traffic = Traffic{.scratch = bytes, .saved = bytes} + kept(2 * bytes, residual.kept);
+  Deps result = step.vector(flops * s.local_tokens * s.hidden, traffic,
                             join(sum, residual.ready),
                             {.kernel = Kernel::norm_backward,
                              .reads = step.local(partial_name(which)) + input.views + step.weights(gain) + residual.views,
                              .writes = result_views + d_gain},
                             bytes);
   step.release(s.stream_bytes(), result, step.work(partial_name(which)));
-  step.release(bytes, result, residual.views);
+  if (!residual.kept) step.release(bytes, result, residual.views);
   if (input.last_use) step.release(bytes, result, input.views);
   return {name, result_views, std::move(result)};
 }
@@ -193,43 +171,42 @@ StreamGradient norm_gradient(Backward& b, int which, const Deps& sum, const Stre
 /// The saved output of a norm as the weight gradients need it: gathered again after `after`, so that it does
 /// not compete with the gather that the input gradients wait for.
 Deps gather_saved_input(Backward& b, int which, const Deps& after) {
-  return b.shard().gathers() ? b.step.gather_tokens(norm_name(which), after) : Deps{};
+  return b.shard().gathers() && !b.split ? b.step.gather_tokens(norm_name(which), after) : Deps{};
 }
 
 StreamGradient gathered(Backward& b, const StreamGradient& gradient) {
-  return {gradient.name, gradient.views, b.step.gather_tokens(gradient.name, gradient.ready)};
+  return {gradient.name, gradient.views, b.step.gather_tokens(gradient.name, gradient.ready), gradient.kept};
 }
 
-/// Frees the norm's output that was gathered again and its saved shard.
 void release_normed(Backward& b, int which) {
-  b.step.release_gathered(norm_name(which), b.weight_gradients);
-  b.step.release(b.shard().local_stream_bytes(), b.weight_gradients, b.step.local(norm_name(which)));
+  if (!b.split) release_saved_norm(b.step, which, b.weight_gradients);
 }
 
 StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
-  const StreamGradient d_mlp_own = dropout_gradient(b, "mlp.output.gradient", gradient);
+  const StreamGradient d_mlp_own = dropout_gradient(b, 1, gradient);
   const StreamGradient d_mlp = gathered(b, d_mlp_own);
   const Deps norm2 = gather_saved_input(b, 1, d_mlp.ready);
   const BlockGradient mlp = mlp_input_gradient(b, d_mlp);
   const Deps d_norm2 = b.step.reduce_tokens(b.step.work(partial_name(1)), mlp.partial);
-  mlp_weight_gradients(b, d_mlp, norm2, mlp);
-  bias_gradient(b, {b.step.layout().output_bias(1)}, d_mlp_own);
+  weight_gradients(b, 1, d_mlp, norm2, mlp);
+  bias_gradients(b, 1, d_mlp_own);
   const Deps mlp_done = join(mlp.output_used, b.weight_gradients);
-  release_dropout_gradient(b, d_mlp.name, mlp_done);
+  release_dropout_gradient(b, d_mlp, mlp_done);
   b.step.release_gathered(d_mlp.name, mlp_done);
   release_normed(b, 1);
-  const StreamGradient d_middle = norm_gradient(b, 1, d_norm2, gradient, {b.step.local("middle")}, "middle.gradient",
-                                                b.step.local("middle.gradient"));
+  StreamGradient d_middle = norm_gradient(b, 1, d_norm2, gradient, {b.step.local("middle")}, "middle.gradient",
+                                          b.step.local("middle.gradient"));
+  d_middle.kept = gradient.kept;
 
-  const StreamGradient d_attention_own = dropout_gradient(b, "attention.sum.gradient", d_middle);
+  const StreamGradient d_attention_own = dropout_gradient(b, 0, d_middle);
   const StreamGradient d_attention = gathered(b, d_attention_own);
   const Deps norm1 = gather_saved_input(b, 0, d_attention.ready);
   const BlockGradient attention = attention_input_gradient(b, d_attention, scores);
   const Deps d_norm1 = b.step.reduce_tokens(b.step.work(partial_name(0)), attention.partial);
-  attention_weight_gradients(b, d_attention, norm1, attention);
-  bias_gradient(b, {b.step.layout().output_bias(0)}, d_attention_own);
+  weight_gradients(b, 0, d_attention, norm1, attention);
+  bias_gradients(b, 0, d_attention_own);
   const Deps attention_done = join(attention.output_used, b.weight_gradients);
-  release_dropout_gradient(b, d_attention.name, attention_done);
+  release_dropout_gradient(b, d_attention, attention_done);
   b.step.release_gathered(d_attention.name, attention_done);
   release_normed(b, 0);
   return norm_gradient(b, 0, d_norm1, d_middle, {b.step.stream(0)}, tensors::kStreamGradient, b.step.stream_gradient(0));
@@ -238,19 +215,19 @@ StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, 
 /// The two blocks read the same input through norms of their own; the second norm's gradient is added to the
 /// first's result.
 StreamGradient parallel_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
-  const StreamGradient d_output_own = dropout_gradient(b, "output.sum.gradient", gradient);
+  const StreamGradient d_output_own = dropout_gradient(b, 1, gradient);
   const StreamGradient d_output = gathered(b, d_output_own);
   const Deps norm2 = gather_saved_input(b, 1, d_output.ready);
   const BlockGradient mlp = mlp_input_gradient(b, d_output);
   const Deps d_norm2 = b.step.reduce_tokens(b.step.work(partial_name(1)), mlp.partial);
-  mlp_weight_gradients(b, d_output, norm2, mlp);
+  weight_gradients(b, 1, d_output, norm2, mlp);
   const Deps norm1 = gather_saved_input(b, 0, mlp.partial);
   const BlockGradient attention = attention_input_gradient(b, d_output, scores);
   const Deps d_norm1 = b.step.reduce_tokens(b.step.work(partial_name(0)), attention.partial);
-  attention_weight_gradients(b, d_output, norm1, attention);
-  bias_gradient(b, {b.step.layout().output_bias(0), b.step.layout().output_bias(1)}, d_output_own);
+  weight_gradients(b, 0, d_output, norm1, attention);
+  bias_gradients(b, 1, d_output_own);
   const Deps used = join(join(mlp.output_used, attention.output_used), b.weight_gradients);
-  release_dropout_gradient(b, d_output.name, used);
+  release_dropout_gradient(b, d_output, used);
   b.step.release_gathered(d_output.name, used);
   release_normed(b, 1);
   release_normed(b, 0);
@@ -273,22 +250,24 @@ Deps recompute_forward(StepEmitter& step, Recompute recompute) {
 
 }  // namespace
 
-void emit_layer_backward(StepEmitter& step, const LayerEdges& edges, Recompute recompute) {
+void emit_layer_backward(StepEmitter& step, const LayerEdges& edges, Recompute recompute, WeightGradients weights) {
   const Bytes stream = step.shard().local_stream_bytes();
   Deps gradient;
-  if (edges.output == EdgeKind::remote) gradient = step.receive_boundary(Boundary::backward);
+  if (edges.output == EdgeKind::remote) gradient = step.receive_boundary(Boundary::backward, edges.output_chunk);
   if (edges.output == EdgeKind::open) {
     gradient = step.hold(stream, {}, {.kernel = Kernel::memory, .writes = step.stream_gradient(1)});
   }
   const Deps again = recompute_forward(step, recompute);
 
-  Backward backward{step, {}};
+  Backward backward{step, weights == WeightGradients::own_step};
+  // What dropout leaves of it has a buffer of its own, which the weight gradients read.
+  const bool stays = backward.split && !step.shard().dropout;
   const StreamGradient start{tensors::kStreamGradient, step.stream_gradient(1),
-                             recompute == Recompute::full ? join(gradient, again) : gradient};
+                             recompute == Recompute::full ? join(gradient, again) : gradient, stays};
   const StreamGradient result = step.model().parallel_residual ? parallel_backward(backward, start, again)
                                                                : sequential_backward(backward, start, again);
   const Deps finished = join(result.ready, backward.weight_gradients);
-  if (edges.input == EdgeKind::remote) step.send_boundary(Boundary::backward, finished);
+  if (edges.input == EdgeKind::remote) step.send_boundary(Boundary::backward, edges.input_chunk, finished);
   if (edges.input == EdgeKind::open) step.release(stream, finished, step.stream_gradient(0));
 }
 

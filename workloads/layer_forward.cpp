@@ -170,12 +170,12 @@ Deps emit_layer_body(StepEmitter& step, const Deps& input, const Retention& keep
 
 void emit_layer_forward(StepEmitter& step, const LayerEdges& edges, Recompute recompute) {
   Deps input;
-  if (edges.input == EdgeKind::remote) input = step.receive_boundary(Boundary::forward);
+  if (edges.input == EdgeKind::remote) input = step.receive_boundary(Boundary::forward, edges.input_chunk);
   if (edges.input == EdgeKind::open) {
     input = step.hold(step.shard().local_stream_bytes(), {}, {.kernel = Kernel::memory, .writes = step.stream(0)});
   }
   const Deps output = emit_layer_body(step, input, forward_retention(recompute));
-  if (edges.output == EdgeKind::remote) step.send_boundary(Boundary::forward, output);
+  if (edges.output == EdgeKind::remote) step.send_boundary(Boundary::forward, edges.output_chunk, output);
   if (edges.output == EdgeKind::open) {
     step.release(step.shard().local_stream_bytes(), output, step.stream(1));
   }

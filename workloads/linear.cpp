@@ -158,7 +158,7 @@ Deps weight_block(StepEmitter& step, const Product& product, int owner, int chun
   const Bytes gradient = input * slice.width();
   const Traffic traffic =
       product.input_traffic + scaled(product.output_traffic, slice.width(), all) +
-      (own ? Traffic{.gradients = 2 * gradient * step.shard().element} : Traffic{.scratch = gradient * kPartialBytes});
+      (own ? Traffic{.gradients = 2 * gradient * step.shard().gradient} : Traffic{.scratch = gradient * kPartialBytes});
   return step.gemm({1, input, slice.width(), step.shard().tokens}, traffic, ready,
                    {.kernel = Kernel::linear_weight,
                     .reads = product.input + output_views(step, slice, product.output),

@@ -20,11 +20,9 @@ bool ties_across_stages(const LoweringInput& input) {
 }
 
 std::vector<std::int32_t> in_flight_by_stage(const LoweringInput& input) {
-  const auto microbatches = static_cast<std::int32_t>(input.training.microbatches(input.plan.dp));
+  const PipelineShape shape = pipeline_shape(input.plan, input.training);
   std::vector<std::int32_t> result;
-  for (int stage = 0; stage < input.plan.pp; ++stage) {
-    result.push_back(microbatches_in_flight(input.plan.schedule, stage, input.plan.pp, microbatches));
-  }
+  for (int stage = 0; stage < shape.stages; ++stage) result.push_back(passes_in_flight(shape, stage));
   return result;
 }
 
@@ -128,9 +126,14 @@ class Lowering {
   bool is_last(const Ranks& ranks) const { return ranks.pp == input_.plan.pp - 1; }
   bool has_embedding(const Ranks& ranks) const { return input_.model.embedding && is_first(ranks); }
   bool has_head(const Ranks& ranks) const { return input_.model.head && is_last(ranks); }
-  LayerRange layers(const Ranks& ranks) const {
-    return stage_layers(input_.model.layers, ranks.pp, input_.plan.pp);
+  LayerRange layers(const Ranks& ranks, int chunk) const {
+    return virtual_stage_layers(input_.plan, input_.model.layers, chunk * input_.plan.pp + ranks.pp);
   }
+  int last_chunk() const { return input_.plan.virtual_stages - 1; }
+  bool embeds(const Ranks& ranks, int chunk) const { return has_embedding(ranks) && chunk == 0; }
+  bool heads(const Ranks& ranks, int chunk) const { return has_head(ranks) && chunk == last_chunk(); }
+
+  bool replicates_table() const { return input_.plan.embedding == EmbeddingTable::replicated; }
 
   /// The table that both ends of a pipeline hold has a bucket of its own.
   std::int32_t tied_bucket() const { return input_.model.layers + 1; }
@@ -173,16 +176,22 @@ class Lowering {
     const bool across = ties_across_stages(input_);
     const bool tied = input_.model.tied_embeddings && input_.model.embedding;
     if (has_embedding(ranks)) {
+      const bool whole = replicates_table();
       add(-1, {.layer = -1,
                .region = parameters_.positions(),
                .token_sums = true,
                .counts = counts_shared(ranks)});
       add(across ? tied_bucket() : -1,
-          {.layer = -1, .region = parameters_.table(false, ranks.tp, ranks.tatp), .counts = ranks.sp == 0});
+          {.layer = -1,
+           .region = whole ? parameters_.whole_table() : parameters_.table(false, ranks.tp, ranks.tatp),
+           .token_sums = whole,
+           .counts = whole ? counts_shared(ranks) : ranks.sp == 0});
     }
-    const LayerRange range = layers(ranks);
-    for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
-      result[layer] = layer_bucket(ranks, layer);
+    for (int chunk = 0; chunk <= last_chunk(); ++chunk) {
+      const LayerRange range = layers(ranks, chunk);
+      for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
+        result[layer] = layer_bucket(ranks, layer);
+      }
     }
     if (has_head(ranks)) {
       add(head, {.layer = head,
@@ -217,40 +226,57 @@ class Lowering {
     return step.finish();
   }
 
-  LayerEdges edges(const Ranks& ranks, std::int32_t layer) const {
+  /// Where a layer of a chunk stands. Chunks of a pipeline of one stage follow each other on their tile.
+  LayerEdges edges(const Ranks& ranks, int chunk, std::int32_t layer) const {
     LayerEdges result;
-    if (layer == layers(ranks).first) {
-      result.input = !is_first(ranks)       ? EdgeKind::remote
-                     : has_embedding(ranks) ? EdgeKind::inside
-                                            : EdgeKind::open;
+    const LayerRange range = layers(ranks, chunk);
+    const EdgeKind neighbour = input_.plan.pp > 1 ? EdgeKind::remote : EdgeKind::inside;
+    if (layer == range.first) {
+      const bool begins = is_first(ranks) && chunk == 0;
+      result.input = !begins ? neighbour : has_embedding(ranks) ? EdgeKind::inside : EdgeKind::open;
+      if (result.input == EdgeKind::remote) result.input_chunk = is_first(ranks) ? chunk - 1 : chunk;
     }
-    if (layer == layers(ranks).last()) {
-      result.output = !is_last(ranks)   ? EdgeKind::remote
-                      : has_head(ranks) ? EdgeKind::inside
-                                        : EdgeKind::open;
+    if (layer == range.last()) {
+      const bool ends = is_last(ranks) && chunk == last_chunk();
+      result.output = !ends ? neighbour : has_head(ranks) ? EdgeKind::inside : EdgeKind::open;
+      if (result.output == EdgeKind::remote) result.output_chunk = chunk;
     }
     return result;
   }
 
-  /// The template of a step of the model itself. Layers with equal edges share it.
-  std::uint32_t model_template(StepKind kind, Pass pass, const Ranks& ranks, std::int32_t layer) {
-    const LayerEdges at = kind == StepKind::layer ? edges(ranks, layer) : LayerEdges{};
-    const auto key = std::tuple(kind, pass, at, context(ranks).shard.rank);
+  std::uint32_t make_layer_template(Pass pass, const Ranks& ranks, const LayerEdges& at) {
+    const models::Recompute recompute = input_.training.recompute;
+    if (pass == Pass::weight) return make_template("layer.weight", ranks, emit_layer_weight);
+    if (pass == Pass::forward) {
+      return make_template("layer.forward", ranks,
+                           [&](StepEmitter& step) { emit_layer_forward(step, at, recompute); });
+    }
+    const auto weights =
+        splits_backward(input_.plan.schedule) ? WeightGradients::own_step : WeightGradients::backward_step;
+    return make_template("layer.backward", ranks,
+                         [&](StepEmitter& step) { emit_layer_backward(step, at, recompute, weights); });
+  }
+
+  std::uint32_t make_end_template(StepKind kind, Pass pass, const Ranks& ranks) {
+    const bool forward = pass == Pass::forward;
+    if (kind == StepKind::embedding) {
+      const auto look_up = replicates_table() ? emit_replicated_embedding_forward : emit_embedding_forward;
+      const auto scatter = replicates_table() ? emit_replicated_embedding_backward : emit_embedding_backward;
+      return make_template(forward ? "embedding.forward" : "embedding.backward", ranks, forward ? look_up : scatter);
+    }
+    return make_template(forward ? "head.forward" : "head.backward", ranks,
+                         forward ? emit_head_forward : emit_head_backward);
+  }
+
+  /// The template of a step of the model itself. Layers with equal edges share it; a weight step has none.
+  std::uint32_t model_template(StepKind kind, const ScheduleSlot& slot, const Ranks& ranks, std::int32_t layer) {
+    const bool has_edges = kind == StepKind::layer && slot.pass != Pass::weight;
+    const LayerEdges at = has_edges ? edges(ranks, slot.chunk, layer) : LayerEdges{};
+    const auto key = std::tuple(kind, slot.pass, at, context(ranks).shard.rank);
     const auto known = templates_.find(key);
     if (known != templates_.end()) return known->second;
-    const bool forward = pass == Pass::forward;
-    std::uint32_t made = 0;
-    if (kind == StepKind::layer) {
-      made = make_template(forward ? "layer.forward" : "layer.backward", ranks, [&](StepEmitter& step) {
-        (forward ? emit_layer_forward : emit_layer_backward)(step, at, input_.training.recompute);
-      });
-    } else if (kind == StepKind::embedding) {
-      made = make_template(forward ? "embedding.forward" : "embedding.backward", ranks,
-                           forward ? emit_embedding_forward : emit_embedding_backward);
-    } else {
-      made = make_template(forward ? "head.forward" : "head.backward", ranks,
-                           forward ? emit_head_forward : emit_head_backward);
-    }
+    const std::uint32_t made = kind == StepKind::layer ? make_layer_template(slot.pass, ranks, at)
+                                                       : make_end_template(kind, slot.pass, ranks);
     templates_.emplace(key, made);
     return made;
   }
@@ -263,34 +289,35 @@ class Lowering {
     return total;
   }
 
-  void add_forward(ProgramBuilder& program, const Ranks& ranks, std::int32_t microbatch) {
-    const auto add = [&](StepKind kind, std::int32_t layer) {
-      program.foreground({.step_template = model_template(kind, Pass::forward, ranks, layer),
-                          .kind = kind,
-                          .pass = Pass::forward,
-                          .layer = layer,
-                          .microbatch = microbatch},
-                         used_buckets(kind, layer));
-    };
-    if (has_embedding(ranks)) add(StepKind::embedding, -1);
-    const LayerRange range = layers(ranks);
-    for (std::int32_t layer = range.first; layer <= range.last(); ++layer) add(StepKind::layer, layer);
-    if (has_head(ranks)) add(StepKind::head, -1);
+  void add_model_step(ProgramBuilder& program, StepKind kind, const ScheduleSlot& slot, const Ranks& ranks,
+                      std::int32_t layer) {
+    program.foreground({.step_template = model_template(kind, slot, ranks, layer),
+                        .kind = kind,
+                        .pass = slot.pass,
+                        .layer = layer,
+                        .microbatch = slot.microbatch},
+                       used_buckets(kind, layer));
   }
 
-  /// `sync`: the templates of the gradient sums that start behind each bucket's backward step, empty but for
-  /// the last microbatch.
-  void add_backward(ProgramBuilder& program, const Ranks& ranks, std::int32_t microbatch,
+  void add_forward(ProgramBuilder& program, const Ranks& ranks, const ScheduleSlot& slot) {
+    const LayerRange range = layers(ranks, slot.chunk);
+    if (embeds(ranks, slot.chunk)) add_model_step(program, StepKind::embedding, slot, ranks, -1);
+    for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
+      add_model_step(program, StepKind::layer, slot, ranks, layer);
+    }
+    if (heads(ranks, slot.chunk)) add_model_step(program, StepKind::head, slot, ranks, -1);
+  }
+
+  /// A backward or a weight pass. `sync`: the templates of the gradient sums that start behind the step that
+  /// completes a bucket, empty but for the last microbatch. Embedding and head make all their gradients in the
+  /// backward pass: the embedding has no others, and the head would have to keep the gradients of its logits.
+  void add_backward(ProgramBuilder& program, const Ranks& ranks, const ScheduleSlot& slot,
                     const std::map<std::int32_t, std::uint32_t>& sync) {
+    const bool completes_layers = slot.pass == Pass::weight || !splits_backward(input_.plan.schedule);
     const auto add = [&](StepKind kind, std::int32_t layer) {
-      const std::vector<std::int32_t> used = used_buckets(kind, layer);
-      program.foreground({.step_template = model_template(kind, Pass::backward, ranks, layer),
-                          .kind = kind,
-                          .pass = Pass::backward,
-                          .layer = layer,
-                          .microbatch = microbatch},
-                         used);
-      for (const std::int32_t bucket : used) {
+      add_model_step(program, kind, slot, ranks, layer);
+      if (kind == StepKind::layer && !completes_layers) return;
+      for (const std::int32_t bucket : used_buckets(kind, layer)) {
         const auto found = sync.find(bucket);
         // A table that is tied on one stage is complete after the embedding only.
         if (found == sync.end() || (kind == StepKind::head && bucket == -1)) continue;
@@ -298,10 +325,11 @@ class Lowering {
             {.step_template = found->second, .kind = StepKind::gradient_sync, .layer = bucket});
       }
     };
-    if (has_head(ranks)) add(StepKind::head, -1);
-    const LayerRange range = layers(ranks);
+    const bool ends = slot.pass == Pass::backward;
+    const LayerRange range = layers(ranks, slot.chunk);
+    if (ends && heads(ranks, slot.chunk)) add(StepKind::head, -1);
     for (std::int32_t layer = range.last(); layer >= range.first; --layer) add(StepKind::layer, layer);
-    if (has_embedding(ranks)) add(StepKind::embedding, -1);
+    if (ends && embeds(ranks, slot.chunk)) add(StepKind::embedding, -1);
   }
 
   std::map<std::int32_t, std::uint32_t> sync_templates(const Ranks& ranks) {
@@ -356,19 +384,17 @@ class Lowering {
   }
 
   std::uint32_t make_program(const Ranks& ranks) {
-    const auto microbatches = static_cast<std::int32_t>(input_.training.microbatches(input_.plan.dp));
+    const PipelineShape shape = pipeline_shape(input_.plan, input_.training);
     const auto sync = sync_templates(ranks);
     ProgramBuilder program;
     for (int iteration = 0; iteration < input_.training.iterations; ++iteration) {
       program.start_iteration(iteration);
-      for (const ScheduleSlot& slot :
-           schedule_order(input_.plan.schedule, ranks.pp, input_.plan.pp, microbatches)) {
+      for (const ScheduleSlot& slot : schedule_order(shape, ranks.pp)) {
+        const bool last = slot.microbatch == shape.microbatches - 1;
         if (slot.pass == Pass::forward) {
-          add_forward(program, ranks, slot.microbatch);
+          add_forward(program, ranks, slot);
         } else {
-          const bool last = slot.microbatch == microbatches - 1;
-          add_backward(program, ranks, slot.microbatch,
-                       last ? sync : std::map<std::int32_t, std::uint32_t>{});
+          add_backward(program, ranks, slot, last ? sync : std::map<std::int32_t, std::uint32_t>{});
         }
       }
       add_tied_gradient_sync(program, ranks);
@@ -384,7 +410,7 @@ class Lowering {
     const Bytes element = element_bytes(input_.training.precision);
     std::array<Bytes, kMemoryClasses> bytes{};
     bytes[static_cast<std::size_t>(MemoryClass::parameters)] = parameters * element;
-    bytes[static_cast<std::size_t>(MemoryClass::gradients)] = parameters * element;
+    bytes[static_cast<std::size_t>(MemoryClass::gradients)] = parameters * gradient_bytes(input_.training);
     bytes[static_cast<std::size_t>(MemoryClass::optimizer)] =
         updated_parameters(ranks) *
         optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);

@@ -180,10 +180,12 @@ class BoundBuilder {
     return before;
   }
 
-  /// Microbatches that may be on their way to a stage in a direction: those in flight at the upstream end.
+  /// Passes that may be on their way to a stage in a direction: those in flight at the upstream end. From the first
+  /// stage upstream is the last, with several chunks; otherwise nothing goes there.
   std::int64_t window(Pass pass, std::int32_t sender_stage) const {
+    const auto stages = static_cast<std::int32_t>(in_flight_.size());
     const std::int32_t upstream = pass == Pass::forward ? sender_stage : sender_stage - 1;
-    return upstream < 0 ? 0 : in_flight_[static_cast<std::size_t>(upstream)];
+    return in_flight_[static_cast<std::size_t>((upstream + stages) % stages)];
   }
 
   Sums bound(const Program& program, std::int32_t stage) const {

@@ -51,7 +51,7 @@ Bucket token_sums(const Bucket& bucket) {
 Deps gradient_collective(StepEmitter& step, CollectiveKind kind, const Group& group, const Views& views,
                          const Deps& after) {
   const std::uint64_t parameters = total_rows(views);
-  return step.collective(kind, group, {parameters * step.shard().element, parameters, 0, views}, after);
+  return step.collective(kind, group, {parameters * step.shard().gradient, parameters, 0, views}, after);
 }
 
 /// The tensor-parallel ranks that hold a kv head, as a chain in order of rank.
@@ -163,7 +163,7 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
   if (training.clip_grad) {
     norm = step.view("gradient_norm", {{{0, 1}}, 0}, {0, 1});
     const std::uint64_t counted = total_rows(counted_gradients);
-    scale = step.vector(kNormFlops * counted, {.gradients = counted * element}, {},
+    scale = step.vector(kNormFlops * counted, {.gradients = counted * step.shard().gradient}, {},
                         {.kernel = Kernel::square_sum,
                          .reads = counted_gradients,
                          .writes = with_terms(norm, rank_terms(groups))},
@@ -176,10 +176,10 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
   const Bytes states = optimizer_bytes_per_parameter(training.optimizer, training.precision);
   const bool reads_weight = training.precision == Precision::fp32;
   const std::uint64_t flops =
-      (training.optimizer == Optimizer::adam ? kAdamFlops : kSgdFlops) + (training.clip_grad ? kClipFlops : 0);
+      (training.optimizer == Optimizer::sgd ? kSgdFlops : kAdamFlops) + (training.clip_grad ? kClipFlops : 0);
   const Deps done = step.vector(flops * parameters,
                                 {.parameters = (reads_weight ? 2 : 1) * element * parameters,
-                                 .gradients = element * parameters,
+                                 .gradients = step.shard().gradient * parameters,
                                  .optimizer = 2 * states * parameters},
                                 scale,
                                 {.kernel = Kernel::update,

@@ -179,6 +179,10 @@ Region ParameterLayout::table(bool of_head, int tp, int tatp) const {
   return column(before + rows.first * hidden_, rows.count * hidden_);
 }
 
+Region ParameterLayout::whole_table() const {
+  return column(positions().rows, padded_vocabulary() * hidden_);
+}
+
 std::vector<Region> ParameterLayout::layer(int tp, int tatp) const {
   std::vector<Region> result{column(0, kv_)};
   for (const SharedHead& each : replicated_kv(tp, tatp)) result.push_back(each.region);

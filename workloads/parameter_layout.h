@@ -50,6 +50,8 @@ class ParameterLayout {
   Region final_norm() const;
   /// Table rows of a tatp rank, in the embedding or in a head with a table of its own.
   Region table(bool of_head, int tp, int tatp) const;
+  /// Of the embedding, all ranks' rows.
+  Region whole_table() const;
   Range vocabulary(int tp, int tatp) const;
   std::uint64_t padded_vocabulary() const;
 

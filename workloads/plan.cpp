@@ -27,6 +27,7 @@ void check_counts(Faults& faults, const PlanSpec& plan, const TrainingSpec& trai
   require_at_least_one(faults, "plan.sp.degree", plan.sp_degree);
   require_at_least_one(faults, "plan.overlap.near", plan.overlap_near);
   require_at_least_one(faults, "plan.pp", plan.pp);
+  require_at_least_one(faults, "plan.virtual_stages", plan.virtual_stages);
   require_at_least_one(faults, "plan.collective_chunks", plan.collective_chunks);
   require_at_least_one(faults, "training.global_batch", training.global_batch);
   require_at_least_one(faults, "training.microbatch", training.microbatch);
@@ -83,6 +84,61 @@ void check_sequence(Faults& faults, const PlanSpec& plan, const models::Transfor
   }
 }
 
+std::string list_of(const std::vector<int>& values) {
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
+/// The split that is nearest to what was asked for: of as many entries as there are virtual stages, at least one
+/// layer each, with layers given to or taken from the fewest last entries.
+std::vector<int> nearest_split(std::vector<int> layers, std::size_t entries, int total) {
+  layers.resize(entries, 1);
+  for (int& each : layers) each = std::max(each, 1);
+  std::int64_t missing = total;
+  for (const int each : layers) missing -= each;
+  if (missing > 0) layers.back() += static_cast<int>(missing);
+  for (std::size_t i = entries; i-- > 0 && missing < 0;) {
+    const auto taken = std::min<std::int64_t>(-missing, layers[i] - 1);
+    layers[i] -= static_cast<int>(taken);
+    missing += taken;
+  }
+  return layers;
+}
+
+/// There are at least as many layers as virtual stages.
+void check_layer_split(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
+  const std::vector<int>& layers = plan.layers_per_stage;
+  if (layers.empty()) return;
+  const auto entries = static_cast<std::size_t>(plan.pp) * static_cast<std::size_t>(plan.virtual_stages);
+  std::int64_t sum = 0;
+  for (const int each : layers) sum += each;
+  std::string fault;
+  if (layers.size() != entries) {
+    fault = fmt::format("has {} entries, not pp * virtual_stages = {}", layers.size(), entries);
+  } else if (std::any_of(layers.begin(), layers.end(), [](int each) { return each < 1; })) {
+    fault = "has a stage without layers";
+  } else if (sum != model.layers) {
+    fault = fmt::format("sums up to {}, not to the {} layers of the model", sum, model.layers);
+  }
+  if (fault.empty()) return;
+  faults.push_back(fmt::format("plan.layers_per_stage {} {}; nearest valid: {}", list_of(layers), fault,
+                               list_of(nearest_split(layers, entries, model.layers))));
+}
+
+void check_schedule(Faults& faults, const PlanSpec& plan, const TrainingSpec& training) {
+  if (plan.schedule == PipelineSchedule::interleaved && plan.virtual_stages == 1) {
+    faults.push_back("plan.virtual_stages 1 leaves schedule interleaved nothing to interleave; nearest valid: 2");
+  }
+  if (plan.schedule != PipelineSchedule::interleaved && plan.virtual_stages > 1) {
+    faults.push_back(fmt::format("plan.virtual_stages {} needs schedule interleaved; nearest valid with {}: 1",
+                                 plan.virtual_stages, to_string(plan.schedule)));
+  }
+  if (plan.schedule == PipelineSchedule::zb_h2 && training.optimizer != Optimizer::none && training.clip_grad) {
+    faults.push_back(
+        "training.clip_grad true makes every stage wait for the last before its optimizer, which schedule zb_h2 is "
+        "there to avoid; nearest valid: false");
+  }
+}
+
 void check_model(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
   if (plan.tp > model.heads) {
     faults.push_back(
@@ -92,6 +148,17 @@ void check_model(Faults& faults, const PlanSpec& plan, const models::Transformer
   if (plan.pp > model.layers) {
     faults.push_back(fmt::format("plan.pp {} is more than the {} layers of the model; nearest valid: {}",
                                  plan.pp, model.layers, model.layers));
+  } else if (std::int64_t{plan.pp} * plan.virtual_stages > model.layers) {
+    faults.push_back(fmt::format(
+        "plan.virtual_stages {} of pp {} stages are more than the {} layers of the model; nearest valid: {}",
+        plan.virtual_stages, plan.pp, model.layers, std::max(1, model.layers / plan.pp)));
+  } else {
+    check_layer_split(faults, plan, model);
+  }
+  if (plan.embedding == EmbeddingTable::replicated && model.embedding && model.head && model.tied_embeddings) {
+    faults.push_back(
+        "plan.embedding replicated needs a head with a table of its own (model.tied_embeddings: false); "
+        "nearest valid: sharded");
   }
   if (model.layers > kMaxLayers) {
     faults.push_back(fmt::format("model.layers {} is more than {}", model.layers, kMaxLayers));
@@ -171,6 +238,22 @@ const char* to_string(MemoryClass memory_class) {
       return "stream_buffers";
     case MemoryClass::communication_buffers:
       return "communication_buffers";
+  }
+  return "?";
+}
+
+const char* to_string(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::gpipe:
+      return "gpipe";
+    case PipelineSchedule::one_f_one_b:
+      return "1f1b";
+    case PipelineSchedule::interleaved:
+      return "interleaved";
+    case PipelineSchedule::zb_h1:
+      return "zb_h1";
+    case PipelineSchedule::zb_h2:
+      return "zb_h2";
   }
   return "?";
 }
@@ -264,7 +347,23 @@ AxisMapping PlanSpec::axis_mapping(Axis axis) const {
 }
 
 
-Bytes element_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
+Bytes element_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return 4;
+    case Precision::bf16:
+    case Precision::fp16:
+      return 2;
+    case Precision::fp8:
+      return 1;
+  }
+  return 0;
+}
+
+Bytes gradient_bytes(const TrainingSpec& training) {
+  if (training.gradient_precision) return element_bytes(*training.gradient_precision);
+  return element_bytes(training.precision == Precision::fp8 ? Precision::bf16 : training.precision);
+}
 
 void validate_plan(const PlanSpec& plan, const TrainingSpec& training, const models::TransformerSpec& model,
                    const topology::Mesh& mesh) {
@@ -272,6 +371,7 @@ void validate_plan(const PlanSpec& plan, const TrainingSpec& training, const mod
   check_counts(faults, plan, training);
   check_order(faults, plan);
   if (faults.empty()) {
+    check_schedule(faults, plan, training);
     check_model(faults, plan, model);
     check_sequence(faults, plan, model);
     check_batch(faults, plan, training);

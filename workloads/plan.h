@@ -42,12 +42,16 @@ enum class MemoryClass : std::uint8_t {
 inline constexpr int kMemoryClasses = 6;
 const char* to_string(MemoryClass memory_class);
 
-enum class Precision { fp32, bf16, fp16 };
+enum class Precision { fp32, bf16, fp16, fp8 };
 /// Bytes of one activation or weight.
 Bytes element_bytes(Precision precision);
 
-enum class Optimizer { none, adam, sgd };
-enum class PipelineSchedule { gpipe, one_f_one_b };
+/// adamw_8bit: moments of one byte each, in blocks with a common scale (Dettmers et al. 2022).
+enum class Optimizer { none, adam, adamw_8bit, sgd };
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2 };
+const char* to_string(PipelineSchedule schedule);
+/// Where the token embedding's table is: cut over the tensor-parallel ranks, or whole on each.
+enum class EmbeddingTable { sharded, replicated };
 /// How the sequence is cut beyond the other axes. `megatron`: the residual stream over tp. `ulysses`: tokens, with
 /// an exchange for heads around attention (Jacobs et al. 2023). `ring`: tokens, with keys and values that visit every
 /// rank (Liu et al. 2023).
@@ -104,6 +108,9 @@ struct PlanSpec {
   SequenceGroup sp_group = SequenceGroup::own;  ///< of ulysses and ring; megatron uses tp
   int sp_degree = 1;                            ///< of a group of its own
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int virtual_stages = 1;                     ///< chunks of layers on each stage; more than one with interleaved
+  std::vector<int> layers_per_stage;          ///< by virtual stage; empty: as even as can be
+  EmbeddingTable embedding = EmbeddingTable::sharded;
   int zero = 0;                               ///< 0, or 1: optimizer states sharded over dp
   bool pp_transfer_full = false;              ///< without SP: every rank sends the whole boundary tensor
   std::map<Axis, AxisMapping> mapping;        ///< axes left out are `standard`
@@ -122,6 +129,7 @@ struct TrainingSpec {
   std::int64_t global_batch = 1;  ///< sequences
   std::int64_t microbatch = 1;    ///< sequences
   Precision precision = Precision::bf16;
+  std::optional<Precision> gradient_precision;  ///< of gradients kept and summed; nothing: see gradient_bytes()
   Optimizer optimizer = Optimizer::adam;
   models::Recompute recompute = models::Recompute::none;
   bool clip_grad = true;  ///< global gradient-norm all-reduce before the optimizer
@@ -130,6 +138,9 @@ struct TrainingSpec {
     return global_batch / (static_cast<std::int64_t>(dp) * microbatch);
   }
 };
+
+/// Bytes of one gradient of a weight: of `gradient_precision`, by default that of the weights, bf16 with fp8.
+Bytes gradient_bytes(const TrainingSpec& training);
 
 /// Where each memory class lives on hardware with DRAM. `automatic` fills SRAM in the order communication and
 /// stream buffers, parameters, gradients, activations, optimizer, class by class, and puts the rest into

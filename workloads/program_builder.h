@@ -9,8 +9,8 @@
 namespace wafersim::workloads {
 
 /// Puts the steps of one tile in order and says what each waits for:
-/// foreground steps run one after the other; a gradient sync waits for the backward step before it; the
-/// optimizer for the last backward and every gradient sync; a parameter gather for the optimizer. The first
+/// foreground steps run one after the other; a gradient sync waits for the backward or weight step before it; the
+/// optimizer for the last of them and every gradient sync; a parameter gather for the optimizer. The first
 /// use of a layer's weights in the next iteration waits for their gather. Steps open in order, so a
 /// background step waits for nothing that is not ready when the foreground gets there.
 class ProgramBuilder {

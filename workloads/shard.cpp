@@ -128,6 +128,7 @@ Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& train
   const std::uint64_t vocab = ceil_div(count(model.vocab), count(plan.tp));
   shard.vocab = {vocab * static_cast<std::uint64_t>(rank.tp), vocab};
   shard.element = element_bytes(training.precision);
+  shard.gradient = gradient_bytes(training);
   return shard;
 }
 
@@ -141,6 +142,8 @@ Bytes optimizer_bytes_per_parameter(Optimizer optimizer, Precision precision) {
       return master;
     case Optimizer::adam:
       return master + 2 * kFp32;
+    case Optimizer::adamw_8bit:
+      return master + 2;
   }
   return 0;
 }

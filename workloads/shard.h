@@ -76,6 +76,7 @@ struct Shard {
   std::uint64_t up_width = 0;  ///< their number, or twice it for gate and up
   Range vocab;                 ///< of the vocabulary padded to a multiple of tp
   Bytes element = 2;
+  Bytes gradient = 2;  ///< of a weight's gradient
 
   std::uint64_t qkv_width() const { return q_width + 2 * kv_width; }
   Bytes token_bytes(std::uint64_t width) const { return tokens * width * element; }
@@ -103,8 +104,8 @@ TokenSet work_tokens(const models::TransformerSpec& model, const TrainingSpec& t
 Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
                  const InnerRank& rank);
 
-/// Bytes of optimizer state per parameter. Mixed precision: fp32 master weight, and adam's two fp32 moments;
-/// with fp32 weights there is no master copy.
+/// Bytes of optimizer state per parameter. Mixed precision: fp32 master weight, and adam's two fp32 moments, of one
+/// byte each with adamw_8bit (their scales are not counted); with fp32 weights there is no master copy.
 Bytes optimizer_bytes_per_parameter(Optimizer optimizer, Precision precision);
 
 }  // namespace wafersim::workloads

@@ -6,8 +6,11 @@ namespace wafersim::workloads {
 
 namespace {
 
-/// Channels of the pipeline transfers, which match by microbatch.
-std::uint32_t boundary_channel(Boundary boundary) { return boundary == Boundary::forward ? 0 : 1; }
+/// Channels of the pipeline transfers, which match by microbatch. A chunk's boundaries have channels of their own:
+/// with two stages the way on and the way back to the first stage join the same tiles.
+std::uint32_t boundary_channel(Boundary boundary, int chunk) {
+  return 2 * static_cast<std::uint32_t>(chunk) + (boundary == Boundary::forward ? 0 : 1);
+}
 
 }  // namespace
 
@@ -195,14 +198,14 @@ Views StepEmitter::boundary_views(Boundary boundary, int layer) {
   return shifted(view(tensor, rows, {0, shard().hidden}), layer);
 }
 
-Deps StepEmitter::receive_boundary(Boundary boundary) {
+Deps StepEmitter::receive_boundary(Boundary boundary, int chunk) {
   const bool forward = boundary == Boundary::forward;
   const std::uint32_t peer = forward ? context_.previous_stage : context_.next_stage;
   const int layer = forward ? 0 : 1;
   Deps arrived = hold(shard().local_stream_bytes(), {});
   if (boundary_bytes() > 0) {
     const Operand carried = operand({.kernel = Kernel::transfer, .writes = boundary_views(boundary, layer)});
-    arrived = {builder_.receive(Axis::pp, peer, boundary_channel(boundary), boundary_bytes(), arrived, carried,
+    arrived = {builder_.receive(Axis::pp, peer, boundary_channel(boundary, chunk), boundary_bytes(), arrived, carried,
                                 MatchScope::microbatch)};
   }
   if (!boundary_is_sliced()) return arrived;
@@ -212,7 +215,7 @@ Deps StepEmitter::receive_boundary(Boundary boundary) {
                     arrived);
 }
 
-void StepEmitter::send_boundary(Boundary boundary, const Deps& after) {
+void StepEmitter::send_boundary(Boundary boundary, int chunk, const Deps& after) {
   const bool forward = boundary == Boundary::forward;
   const std::uint32_t peer = forward ? context_.next_stage : context_.previous_stage;
   const int layer = forward ? 1 : 0;
@@ -220,7 +223,7 @@ void StepEmitter::send_boundary(Boundary boundary, const Deps& after) {
   release(shard().local_stream_bytes() - boundary_bytes(), after);
   if (boundary_bytes() == 0) return;
   const Operand carried = operand({.kernel = Kernel::transfer, .writes = boundary_views(boundary, layer)});
-  const OpId send = builder_.send(Axis::pp, peer, boundary_channel(boundary), boundary_bytes(), after, carried,
+  const OpId send = builder_.send(Axis::pp, peer, boundary_channel(boundary, chunk), boundary_bytes(), after, carried,
                                   MatchScope::microbatch);
   builder_.detach(send);
   builder_.detach(builder_.free(MemoryClass::activations, boundary_bytes(),

@@ -128,10 +128,10 @@ class StepEmitter {
 
   /// Receives the residual stream (or its gradient) from the neighbouring stage into a new buffer of
   /// local_stream_bytes(). The rank's own shard with sequence parallelism; without it a slice that is then
-  /// all-gathered, or the whole tensor.
-  Deps receive_boundary(Boundary boundary);
+  /// all-gathered, or the whole tensor. `chunk`: of the stage before the boundary, the chunk that lies before it.
+  Deps receive_boundary(Boundary boundary, int chunk);
   /// Sends it, detached, and frees the buffer of local_stream_bytes() that holds it.
-  void send_boundary(Boundary boundary, const Deps& after);
+  void send_boundary(Boundary boundary, int chunk, const Deps& after);
 
   /// The tensor-stream group as a line.
   StreamLine tatp_line() const { return stream_line(context_.tatp, plan().stream); }

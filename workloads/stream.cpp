@@ -17,6 +17,7 @@ class StreamEmitter {
       : step_(step),
         line_(line),
         blocks_(blocks),
+        first_op_(static_cast<OpId>(step.builder().size())),
         first_channel_(
             step.builder().new_channels(static_cast<std::uint32_t>(line.size() * blocks.chunks) * kLanes)) {}
 
@@ -30,6 +31,8 @@ class StreamEmitter {
     return first_channel_ + number * kLanes + (passing ? 1U : 0U);
   }
   Bytes bytes(const Piece& piece) const { return blocks_.bytes(member(piece.first), piece.second); }
+  /// More slices than columns leave some without any: they do not travel and are of no use.
+  bool empty(const Piece& piece) const { return bytes(piece) == 0; }
   Views views(const Piece& piece) const { return blocks_.views(member(piece.first), piece.second); }
   Operand operand(Kernel kernel, const Piece& piece) {
     Operand result = step_.operand({.kernel = kernel, .adds = kernel == Kernel::add, .writes = views(piece)});
@@ -51,10 +54,12 @@ class StreamEmitter {
     last_send_[to] = sent;
     return {sent};
   }
-  /// After the second last receive from there.
+  /// After the second last receive from there, and when an earlier stream's buffer of the same block is gone: a step
+  /// that makes things again sees blocks twice.
   Deps receive(Kernel kernel, const Piece& piece, int from, bool passing, Deps after) {
     std::vector<OpId>& earlier = receives_[from];
     if (earlier.size() >= 2) after.push_back(earlier[earlier.size() - 2]);
+    if (kernel == Kernel::transfer) after = join(std::move(after), earlier_users(piece));
     const Deps held = hold(piece, after);
     const OpId received = builder().receive(line_.group.axis, peer(from), channel(piece, passing), bytes(piece), held,
                                             operand(kernel, piece));
@@ -68,6 +73,14 @@ class StreamEmitter {
 
  private:
   static constexpr std::uint32_t kLanes = 2;
+  /// Those before this stream.
+  Deps earlier_users(const Piece& piece) const {
+    Deps result = step_.builder().users(views(piece));
+    std::erase_if(result, [&](OpId op) { return op >= first_op_; });
+    return result;
+  }
+
+  OpId first_op_;
   std::uint32_t first_channel_;
   std::map<int, OpId> last_send_;
   std::map<int, std::vector<OpId>> receives_;
@@ -100,6 +113,10 @@ class Outward : private StreamEmitter {
     for (int round = 0; round < line_.size(); ++round) {
       for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
         const Piece piece{order[static_cast<std::size_t>(round)], chunk};
+        if (empty(piece)) {
+          done_.push_back(done_.empty() ? start_ : done_.back());
+          continue;
+        }
         BlockUse used = use(member(piece.first), chunk, there_.at(piece));
         done_.push_back(used.done);
         result_.done = join(std::move(result_.done), used.done);
@@ -120,6 +137,7 @@ class Outward : private StreamEmitter {
     if (transfer.from != line_.place && transfer.to != line_.place) return;
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
       const Piece piece{transfer.owner, chunk};
+      if (empty(piece)) continue;
       if (transfer.from == line_.place) {
         // A block that passes was received in this round, under the same transfer.
         const auto passing = passing_.find(piece);
@@ -135,7 +153,8 @@ class Outward : private StreamEmitter {
         }
       } else {
         const Deps received = receive(transfer.passing ? Kernel::pass : Kernel::transfer, piece, transfer.from,
-                                      transfer.passing, done(transfer.round - 2, chunk));
+                                      transfer.passing,
+                                      transfer.passing ? start_ : done(transfer.round - 2, chunk));
         (transfer.passing ? passing_ : there_)[piece] = received;
       }
     }
@@ -166,57 +185,82 @@ class Inward : private StreamEmitter {
   using StreamEmitter::StreamEmitter;
 
   Deps run(const Deps& after, const UseBlock& make) {
-    std::vector<int> order = stream_order(line_.variant, line_.size(), line_.place);
-    std::reverse(order.begin(), order.end());
+    const std::vector<int> order = stream_order(line_.variant, line_.size(), line_.place);
+    std::vector<StreamTransfer> transfers = stream_transfers(line_.variant, line_.relay, line_.size());
+    std::reverse(transfers.begin(), transfers.end());
     Deps before = after;
-    for (const int owner : order) {
+    for (int round = line_.size() - 1; round >= 0; --round) {
       for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
-        const Piece piece{owner, chunk};
-        const Deps ready = owner == line_.place ? before : hold(piece, before);
-        before = make(member(owner), chunk, ready).done;
+        const Piece piece{order[static_cast<std::size_t>(round)], chunk};
+        if (empty(piece)) continue;
+        before = make(member(piece.first), chunk, buffer(piece, before)).done;
         sum_[piece] = before;
       }
+      // What comes for the blocks made so far, then the sums that are complete on this side.
+      for (const StreamTransfer& transfer : transfers) {
+        if (transfer.round == round && transfer.from == line_.place && transfer.starts) receive_part(transfer);
+      }
+      for (const StreamTransfer& transfer : transfers) {
+        if (transfer.round == round - 1) send_part(transfer);
+      }
     }
-    std::vector<StreamTransfer> transfers = stream_transfers(line_.variant, line_.relay, line_.size());
-    for (auto transfer = transfers.rbegin(); transfer != transfers.rend(); ++transfer) move(*transfer);
     Deps result;
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
-      result = join(std::move(result), sum_.at({line_.place, chunk}));
+      if (const Piece own{line_.place, chunk}; !empty(own)) result = join(std::move(result), sum_.at(own));
     }
     return result;
   }
 
  private:
-  /// A transfer of the outward stream, backwards. The hop that an outward transfer ends with is the first one here.
-  void move(const StreamTransfer& transfer) {
-    if (transfer.from != line_.place && transfer.to != line_.place) return;
-    const int from = transfer.to, to = transfer.from;
-    const bool sender_passes = transfer.passing, receiver_passes = !transfer.starts;
+  /// Parts that are made and not sent yet: so many may be held, then making waits for sending.
+  static constexpr std::size_t kPartsAhead = 3;
+
+  /// A buffer for the member's part of another member's block.
+  Deps buffer(const Piece& piece, Deps after) {
+    if (piece.first == line_.place) return after;
+    const std::size_t ahead = kPartsAhead * static_cast<std::size_t>(blocks_.chunks);
+    if (parts_sent_.size() >= ahead) {
+      after = join(std::move(after), parts_sent_[parts_sent_.size() - ahead]);
+    }
+    return hold(piece, after);
+  }
+
+  /// A transfer of the outward stream, backwards: its `from` gets a part of the sum for the owner.
+  void receive_part(const StreamTransfer& transfer) {
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
       const Piece piece{transfer.owner, chunk};
-      if (from == line_.place) {
-        const Deps ready = sender_passes ? passing_.at(piece) : sum_.at(piece);
-        const Deps sent = send(sender_passes ? Kernel::pass : Kernel::land, piece, to, receiver_passes, ready);
-        release(piece, sent, sender_passes ? Views{} : views(piece));
-        if (sender_passes) passing_.erase(piece);
-      } else {
-        const Deps received = receive(receiver_passes ? Kernel::pass : Kernel::land, piece, from, receiver_passes, {});
-        if (receiver_passes) {
-          passing_[piece] = received;
-          continue;
-        }
-        const Bytes size = bytes(piece);
-        const Work work{.gemm = {}, .vector_flops = blocks_.elements(member(piece.first), chunk), .sram_bytes = 3 * size,
-                        .dram_bytes = 0};
-        sum_[piece] = {builder().reduce(line_.group.axis, work, join(received, sum_.at(piece)),
-                                        operand(Kernel::add, piece))};
-        release(piece, sum_[piece], {});
+      if (empty(piece)) continue;
+      const Deps received = receive(Kernel::land, piece, transfer.to, false, {});
+      const Work work{.gemm = {},
+                      .vector_flops = blocks_.elements(member(piece.first), chunk),
+                      .sram_bytes = 3 * bytes(piece),
+                      .dram_bytes = 0};
+      sum_[piece] = {builder().reduce(line_.group.axis, work, join(received, sum_.at(piece)),
+                                      operand(Kernel::add, piece))};
+      release(piece, sum_[piece], {});
+    }
+  }
+
+  /// Its `to` sends the sum so far, or what it passes on. The last hop of an outward transfer is the first one here.
+  void send_part(const StreamTransfer& transfer) {
+    for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
+      const Piece piece{transfer.owner, chunk};
+      if (empty(piece)) continue;
+      if (transfer.to == line_.place) {
+        const bool passing = transfer.passing;
+        const Deps sent = send(passing ? Kernel::pass : Kernel::land, piece, transfer.from, !transfer.starts,
+                               passing ? passing_.at(piece) : sum_.at(piece));
+        release(piece, sent, passing ? Views{} : views(piece));
+        if (!passing) parts_sent_.push_back(sent);
+      } else if (transfer.from == line_.place && !transfer.starts) {
+        passing_[piece] = receive(Kernel::pass, piece, transfer.to, true, {});
       }
     }
   }
 
   std::map<Piece, Deps> sum_;
   std::map<Piece, Deps> passing_;
+  std::vector<Deps> parts_sent_;
 };
 
 }  // namespace

@@ -59,6 +59,7 @@ TrafficSource::TrafficSource(const models::TransformerSpec& the_model, const Tra
       plan(the_plan),
       layout(the_model, the_plan),
       element(element_bytes(the_training.precision)),
+      gradient(gradient_bytes(the_training)),
       hidden(static_cast<std::uint64_t>(the_model.hidden)),
       microbatches(static_cast<std::uint64_t>(the_training.microbatches(the_plan.dp))),
       forwards(the_training.recompute == models::Recompute::full ? 2 : 1) {
@@ -70,8 +71,13 @@ TrafficSource::TrafficSource(const models::TransformerSpec& the_model, const Tra
   }
 }
 
-std::uint64_t TrafficSource::layer_passes(int stage) const {
-  return static_cast<std::uint64_t>(stage_layers(model.layers, stage, plan.pp).count) * microbatches;
+std::uint64_t TrafficSource::layers(int stage) const {
+  std::uint64_t total = 0;
+  for (int chunk = 0; chunk < plan.virtual_stages; ++chunk) {
+    total +=
+        static_cast<std::uint64_t>(virtual_stage_layers(plan, model.layers, chunk * plan.pp + stage).count);
+  }
+  return total;
 }
 
 }  // namespace wafersim::workloads

@@ -39,6 +39,7 @@ struct TrafficSource {
   ParameterLayout layout;
   std::vector<Shard> shards;  ///< by tp rank, of the first ranks along the other axes
   Bytes element = 2;          ///< bytes of an activation or weight
+  Bytes gradient = 2;         ///< bytes of a gradient of a weight
   std::uint64_t hidden = 0;
   std::uint64_t microbatches = 0;
   std::uint64_t forwards = 1;  ///< of a layer for one backward: recomputation makes them two
@@ -48,11 +49,13 @@ struct TrafficSource {
   bool is_last(int stage) const { return stage == plan.pp - 1; }
   bool has_embedding(int stage) const { return model.embedding && is_first(stage); }
   bool has_head(int stage) const { return model.head && is_last(stage); }
+  bool replicates_table() const { return plan.embedding == EmbeddingTable::replicated; }
   bool ties_across_stages() const {
     return model.tied_embeddings && model.embedding && model.head && plan.pp > 1;
   }
-  /// Of a stage: layers times microbatches.
-  std::uint64_t layer_passes(int stage) const;
+  /// Layers of all of a stage's chunks, and times microbatches.
+  std::uint64_t layers(int stage) const;
+  std::uint64_t layer_passes(int stage) const { return layers(stage) * microbatches; }
   /// That a rank works on.
   std::uint64_t tokens(int sp, int tatp) const {
     return tokens_[static_cast<std::size_t>(sp * plan.tatp + tatp)];

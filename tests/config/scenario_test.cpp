@@ -132,6 +132,28 @@ TEST_F(ScenarioFile, ShortFormOfSequenceParallelism) {
             workloads::SequenceParallel::megatron);
 }
 
+TEST_F(ScenarioFile, SchedulesAndTheirStages) {
+  const Scenario s = load(std::string(kSmall) +
+                          "plan: {pp: 2, schedule: interleaved, virtual_stages: 2, layers_per_stage: [1, 1, 3, 2], "
+                          "embedding: replicated}\n");
+  EXPECT_EQ(s.plan.embedding, workloads::EmbeddingTable::replicated);
+  EXPECT_EQ(s.plan.schedule, workloads::PipelineSchedule::interleaved);
+  EXPECT_EQ(s.plan.virtual_stages, 2);
+  EXPECT_EQ(s.plan.layers_per_stage, (std::vector<int>{1, 1, 3, 2}));
+  EXPECT_TRUE(s.training.clip_grad);
+  EXPECT_EQ(to_yaml(load(to_yaml(s))), to_yaml(s));
+  EXPECT_TRUE(load(std::string(kSmall) + "plan: {layers_per_stage: even}\n").plan.layers_per_stage.empty());
+}
+
+/// What a schedule that knows no global norm says about it is what a scenario may write.
+TEST_F(ScenarioFile, ZeroBubbleTwoDoesNotClip) {
+  const Scenario s = load(std::string(kSmall) + "plan: {schedule: zb_h2}\n");
+  EXPECT_FALSE(s.training.clip_grad);
+  EXPECT_EQ(to_yaml(load(to_yaml(s))), to_yaml(s));
+  EXPECT_TRUE(load(std::string(kSmall) + "plan: {schedule: zb_h1}\n").training.clip_grad);
+  EXPECT_FALSE(load(std::string(kSmall) + "training: {clip_grad: false}\nplan: {schedule: zb_h2}\n").training.clip_grad);
+}
+
 TEST_F(ScenarioFile, AutoLeavesAxesAndTheirNestingToASearch) {
   using workloads::Axis;
   using workloads::Placement;

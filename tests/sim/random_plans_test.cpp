@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "base/text.h"
 #include "tests/sim/dump.h"
@@ -39,9 +41,11 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.sp = pick(random, text, "sp",
                  std::vector{workloads::SequenceParallel::none, workloads::SequenceParallel::megatron});
   plan.zero = pick(random, text, "zero", std::vector{0, 1});
+  using enum workloads::PipelineSchedule;
   plan.schedule =
-      pick(random, text, "schedule",
-           std::vector{workloads::PipelineSchedule::gpipe, workloads::PipelineSchedule::one_f_one_b});
+      pick(random, text, "schedule", std::vector{gpipe, one_f_one_b, interleaved, zb_h1, zb_h2});
+  plan.embedding = pick(random, text, "embedding",
+                        std::vector{workloads::EmbeddingTable::sharded, workloads::EmbeddingTable::replicated});
   plan.pp_transfer_full = pick(random, text, "full transfer", std::vector<int>{0, 1}) != 0;
   plan.collectives = pick(random, text, "collective",
                           std::vector{Collective::automatic, Collective::ring, Collective::line,
@@ -49,9 +53,25 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.collective_chunks = pick(random, text, "chunks 1 3", std::vector{1, 3});
 }
 
+/// Layers, chunks and how they are split.
+void draw_stages(LoweringFixture& fixture, RandomStream& random, std::string& text) {
+  workloads::PlanSpec& plan = fixture.plan;
+  const bool interleaved = plan.schedule == workloads::PipelineSchedule::interleaved;
+  plan.virtual_stages = interleaved ? pick(random, text, "chunks of layers 2 3", std::vector{2, 3}) : 1;
+  const int stages = plan.pp * plan.virtual_stages;
+  fixture.model.layers = std::max(stages, 4);
+  if (pick(random, text, "uneven", std::vector<int>{0, 1}) == 0) return;
+  plan.layers_per_stage.assign(static_cast<std::size_t>(stages), 1);
+  for (int rest = fixture.model.layers - stages + 1; rest > 0; --rest) {
+    ++plan.layers_per_stage[random.below(plan.layers_per_stage.size())];
+  }
+  ++fixture.model.layers;
+}
+
 void draw_work(LoweringFixture& fixture, RandomStream& random, std::string& text) {
   if (pick(random, text, "llama", std::vector<int>{0, 1}) != 0) fixture.make_llama();
-  fixture.model.tied_embeddings = pick(random, text, "tied", std::vector<int>{0, 1}) != 0;
+  fixture.model.tied_embeddings = pick(random, text, "tied", std::vector<int>{0, 1}) != 0 &&
+                                  fixture.plan.embedding == workloads::EmbeddingTable::sharded;
   fixture.model.attention_kernel =
       pick(random, text, "attention",
            std::vector{models::AttentionKernel::fused, models::AttentionKernel::materialized});
@@ -62,7 +82,8 @@ void draw_work(LoweringFixture& fixture, RandomStream& random, std::string& text
   fixture.training.recompute =
       pick(random, text, "recompute",
            std::vector{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
-  fixture.training.clip_grad = pick(random, text, "clip", std::vector<int>{0, 1}) != 0;
+  fixture.training.clip_grad = pick(random, text, "clip", std::vector<int>{0, 1}) != 0 &&
+                               fixture.plan.schedule != workloads::PipelineSchedule::zb_h2;
 }
 
 void draw_machine(Scenario& out, RandomStream& random) {
@@ -104,6 +125,7 @@ Scenario draw(std::uint64_t seed) {
   Scenario out;
   RandomStream random(seed, "random_plans");
   draw_plan(out.fixture, random, out.text);
+  draw_stages(out.fixture, random, out.text);
   draw_work(out.fixture, random, out.text);
   draw_machine(out, random);
   return out;
@@ -145,7 +167,7 @@ TEST_P(RandomPlans, StayInTheirBoundAndDoNotDependOnOrder) {
   EXPECT_EQ(first_difference(isolated_text([&] { return run(scenario, true); }), plain), "") << scenario.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomPlans, testing::Range<std::uint64_t>(0, 40));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPlans, testing::Range<std::uint64_t>(0, 80));
 
 }  // namespace
 }  // namespace wafersim::test

@@ -247,7 +247,7 @@ CutSequence random_plan(RandomStream& random) {
   constexpr std::array kDegrees = {1, 1, 2, 3, 4};
   constexpr std::array kFlags = {false, true};
   CutSequence f;
-  f.model.layers = 4;
+  f.model.layers = 6;
   f.model.kv_heads = draw(random, std::array{1, 3, 4, 6, 12});
   f.model.parallel_residual = draw(random, kFlags);
   f.model.tied_embeddings = draw(random, kFlags);
@@ -274,9 +274,16 @@ CutSequence random_plan(RandomStream& random) {
                                                Collective::rows_cols, Collective::tree});
   f.plan.zero = draw(random, std::array{0, 1});
   f.plan.pp_transfer_full = draw(random, kFlags);
+  f.plan.schedule = draw(
+      random, std::array{PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b,
+                         PipelineSchedule::interleaved, PipelineSchedule::zb_h1, PipelineSchedule::zb_h2});
+  if (f.plan.schedule == PipelineSchedule::interleaved) f.plan.virtual_stages = 2;
+  if (f.plan.schedule == PipelineSchedule::zb_h2) f.training.clip_grad = false;
+  f.plan.embedding = draw(random, std::array{EmbeddingTable::sharded, EmbeddingTable::replicated});
   f.training.global_batch = 12;
   f.training.microbatch = draw(random, std::array{1, 2});
-  f.training.precision = draw(random, std::array{Precision::bf16, Precision::fp32});
+  f.training.precision = draw(random, std::array{Precision::bf16, Precision::fp32, Precision::fp8});
+  if (draw(random, kFlags)) f.training.gradient_precision = Precision::fp32;
   f.training.recompute = draw(
       random, std::array{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
   f.training.optimizer = draw(random, std::array{Optimizer::adam, Optimizer::none});
@@ -291,11 +298,12 @@ CutSequence random_plan(RandomStream& random) {
 std::string described(const LoweringFixture& f) {
   std::string text;
   for (const Axis axis : default_order()) text += fmt::format("{} {} ", to_string(axis), f.plan.degree(axis));
-  return text + fmt::format("sp {} attention {} variant {} relay {} near {} zero {} {} kv {} tied {}",
-                            static_cast<int>(f.plan.sp), static_cast<int>(f.plan.stream.attention),
-                            static_cast<int>(f.plan.stream.variant), static_cast<int>(f.plan.stream.relay),
-                            f.plan.overlap_near, f.plan.zero, to_string(f.plan.collectives), f.model.kv_heads,
-                            f.model.tied_embeddings);
+  return text + fmt::format(
+                    "sp {} attention {} variant {} relay {} near {} zero {} {} kv {} tied {} {} embedding {}",
+                    static_cast<int>(f.plan.sp), static_cast<int>(f.plan.stream.attention),
+                    static_cast<int>(f.plan.stream.variant), static_cast<int>(f.plan.stream.relay),
+                    f.plan.overlap_near, f.plan.zero, to_string(f.plan.collectives), f.model.kv_heads,
+                    f.model.tied_embeddings, to_string(f.plan.schedule), static_cast<int>(f.plan.embedding));
 }
 
 TEST(PlanTraffic, EqualsTheTraceOfRandomPlans) {

@@ -149,6 +149,30 @@ TEST(Lowering, EmbeddingAndHeadBytes) {
   EXPECT_EQ(ends(10), 5 * stream + scalars + norms);
 }
 
+/// A table on every rank takes its memory, and no sum of the looked-up tokens.
+TEST(Lowering, ReplicatedEmbeddingBytes) {
+  LoweringFixture setup;
+  setup.model.head = false;
+  setup.plan.tp = 4;
+  setup.training.clip_grad = false;
+  const auto tp_bytes = [&] { return sent_bytes(setup.lower().trace)[axis(Axis::tp)]; };
+  const auto parameters = [&] {
+    const Trace trace = setup.lower().trace;
+    return trace.statics[trace.tiles[0].statics].bytes[static_cast<std::size_t>(MemoryClass::parameters)];
+  };
+  const Bytes sharded = tp_bytes(), held = parameters();
+  const Bytes stream = 3 * setup.stream_bytes() * microbatches(setup);
+  setup.plan.embedding = EmbeddingTable::replicated;
+  EXPECT_EQ(sharded - tp_bytes(), 2 * stream);  // an all-reduce
+  EXPECT_EQ(parameters() - held, 2U * 64 * (128 - 128 / 4));
+  setup.plan.sp = SequenceParallel::megatron;
+  const Bytes replicated = tp_bytes();
+  setup.plan.embedding = EmbeddingTable::sharded;
+  // A reduce-scatter and a gather for each microbatch, against an all-reduce of the table; that of positions is there
+  // in both.
+  EXPECT_EQ(tp_bytes() + 2 * 3 * 128 * 64 * 2, replicated + 2 * stream);
+}
+
 TEST(Lowering, PipelineBytes) {
   for (const int tp : {1, 4}) {
     for (const bool sp : {false, true}) {
@@ -242,13 +266,13 @@ TEST(Lowering, ProgramsFollowTheSchedule) {
   setup.set_degrees(2, 2, 4);
   setup.training.iterations = 2;
   const LoweredPlan lowered = setup.lower();
-  const auto m = static_cast<std::int32_t>(microbatches(setup));
   for (const TileBinding& tile : lowered.trace.tiles) {
     std::vector<ScheduleSlot> seen;
     for (const Step& step : lowered.trace.programs[tile.program].steps) {
       if (step.kind == StepKind::layer) seen.push_back({step.pass, step.microbatch});
     }
-    std::vector<ScheduleSlot> expected = schedule_order(setup.plan.schedule, tile.stage, 4, m);
+    std::vector<ScheduleSlot> expected = 
+        schedule_order(pipeline_shape(setup.plan, setup.training), tile.stage);
     expected.insert(expected.end(), expected.begin(), expected.end());
     EXPECT_EQ(seen, expected);
   }

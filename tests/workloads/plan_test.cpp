@@ -59,6 +59,68 @@ TEST(ValidatePlan, RefusesMoreRanksThanHeadsOrStagesThanLayers) {
   EXPECT_EQ(fault(wanted), "plan.pp 2 is more than the 1 layers of the model; nearest valid: 1");
 }
 
+TEST(ValidatePlan, RefusesChunksThatDoNotFitTheSchedule) {
+  Case wanted = sound();
+  wanted.plan.virtual_stages = 2;
+  EXPECT_EQ(fault(wanted), "plan.virtual_stages 2 needs schedule interleaved; nearest valid with 1f1b: 1");
+  wanted.plan.schedule = PipelineSchedule::interleaved;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.plan.virtual_stages = 5;
+  EXPECT_EQ(fault(wanted),
+            "plan.virtual_stages 5 of pp 2 stages are more than the 8 layers of the model; nearest valid: 4");
+  wanted.plan.virtual_stages = 1;
+  EXPECT_EQ(fault(wanted),
+            "plan.virtual_stages 1 leaves schedule interleaved nothing to interleave; nearest valid: 2");
+  wanted.plan.virtual_stages = 0;
+  EXPECT_EQ(fault(wanted), "plan.virtual_stages 0 is below 1; nearest valid: 1");
+}
+
+TEST(ValidatePlan, RefusesLayerSplitsThatDoNotAddUp) {
+  Case wanted = sound();
+  wanted.plan.layers_per_stage = {3, 5};
+  EXPECT_EQ(fault(wanted), "");
+  wanted.plan.layers_per_stage = {3, 4};
+  EXPECT_EQ(fault(wanted),
+            "plan.layers_per_stage [3, 4] sums up to 7, not to the 8 layers of the model; nearest valid: [3, 5]");
+  wanted.plan.layers_per_stage = {7, 4};
+  EXPECT_EQ(fault(wanted),
+            "plan.layers_per_stage [7, 4] sums up to 11, not to the 8 layers of the model; nearest valid: [7, 1]");
+  wanted.plan.layers_per_stage = {8, 0};
+  EXPECT_EQ(fault(wanted), "plan.layers_per_stage [8, 0] has a stage without layers; nearest valid: [7, 1]");
+  wanted.plan.layers_per_stage = {2, 2, 4};
+  EXPECT_EQ(fault(wanted),
+            "plan.layers_per_stage [2, 2, 4] has 3 entries, not pp * virtual_stages = 2; nearest valid: [2, 6]");
+  wanted.plan.schedule = PipelineSchedule::interleaved;
+  wanted.plan.virtual_stages = 2;
+  EXPECT_EQ(fault(wanted),
+            "plan.layers_per_stage [2, 2, 4] has 3 entries, not pp * virtual_stages = 4; nearest valid: [2, 2, 3, 1]");
+}
+
+TEST(ValidatePlan, RefusesToReplicateATiedTable) {
+  Case wanted = sound();
+  wanted.plan.embedding = EmbeddingTable::replicated;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.model.tied_embeddings = true;
+  EXPECT_EQ(fault(wanted),
+            "plan.embedding replicated needs a head with a table of its own (model.tied_embeddings: false); nearest "
+            "valid: sharded");
+  wanted.model.head = false;
+  EXPECT_EQ(fault(wanted), "");
+}
+
+TEST(ValidatePlan, RefusesAGlobalNormThatUndoesTheSchedule) {
+  Case wanted = sound();
+  wanted.plan.schedule = PipelineSchedule::zb_h2;
+  EXPECT_EQ(fault(wanted),
+            "training.clip_grad true makes every stage wait for the last before its optimizer, which schedule zb_h2 "
+            "is there to avoid; nearest valid: false");
+  wanted.training.clip_grad = false;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.training.clip_grad = true;
+  wanted.training.optimizer = Optimizer::none;
+  EXPECT_EQ(fault(wanted), "");
+}
+
 TEST(ValidatePlan, CountsLiveTiles) {
   Case wanted = sound();
   wanted.mesh.dead_tiles = {{0, 0}};
@@ -193,6 +255,8 @@ TEST(Plan, ElementBytes) {
 TEST(Plan, NamesAreThoseOfScenarios) {
   EXPECT_STREQ(to_string(Axis::tatp), "tatp");
   EXPECT_STREQ(to_string(MemoryClass::communication_buffers), "communication_buffers");
+  EXPECT_STREQ(to_string(PipelineSchedule::one_f_one_b), "1f1b");
+  EXPECT_STREQ(to_string(PipelineSchedule::zb_h2), "zb_h2");
   EXPECT_STREQ(to_string(Collective::automatic), "auto");
   EXPECT_STREQ(to_string(Collective::rows_cols), "rows_cols");
 }

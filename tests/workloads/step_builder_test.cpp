@@ -22,6 +22,7 @@ std::vector<OpId> dependencies(const StepTemplate& step_template, OpId op) {
 
 TEST(StepBuilder, WritesOperationsWithTheirDependencies) {
   Trace trace;
+  trace.meanings.resize(4);
   StepBuilder builder(trace, "layer.forward");
   const OpId product = builder.matrix({{1, 2, 3, 4}, 0, 100, 0}, {});
   const OpId received = builder.receive(Axis::tp, 2, 7, 64, {});

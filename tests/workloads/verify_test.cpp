@@ -85,6 +85,25 @@ TEST(Verify, ModelsWithoutEnds) {
   }
 }
 
+TEST(Verify, ReplicatedEmbeddingTables) {
+  for (const bool llama : {false, true}) {
+    for (const int tp : {1, 3, 4}) {
+      for (const bool sp : {false, true}) {
+        for (const int zero : {0, 1}) {
+          LoweringFixture setup;
+          if (llama) setup.make_llama();
+          setup.set_degrees(2, tp, 2);
+          setup.plan.sp = sp ? SequenceParallel::megatron : SequenceParallel::none;
+          setup.plan.embedding = EmbeddingTable::replicated;
+          setup.plan.zero = zero;
+          setup.training.iterations = 2;
+          EXPECT_EQ(faults(setup), "") << llama << tp << sp << zero;
+        }
+      }
+    }
+  }
+}
+
 TEST(Verify, TensorStreamsAreProven) {
   for (const auto variant : {StreamVariant::flood, StreamVariant::wrapped_ring, StreamVariant::interleaved_ring}) {
     for (const auto relay : {StreamRelay::cut_through, StreamRelay::store_and_forward}) {

@@ -6,8 +6,13 @@
 namespace wafersim::workloads::numeric {
 
 KernelCall::KernelCall(const Problem& problem, const ParameterMap& map, const Meaning& meaning,
-                       const StepValues& step, std::uint64_t replica)
-    : problem_(problem), map_(map), meaning_(meaning), step_(step), replica_(replica) {
+                       const StepValues& step, std::uint64_t replica, AttentionStatistics& statistics)
+    : problem_(problem),
+      map_(map),
+      meaning_(meaning),
+      step_(step),
+      replica_(replica),
+      statistics_(statistics) {
   for (const View& view : meaning.reads) {
     if (step.scope(view) != TensorScope::activation) continue;
     const bool same = !inputs_.empty() && step.key(inputs_.back().back()) == step.key(view);
@@ -24,12 +29,18 @@ std::uint64_t KernelCall::sequence(std::uint64_t row) const {
   return (replica_ * problem_.microbatches + microbatch) * problem_.sequences + row % problem_.sequences;
 }
 
-Panel KernelCall::input_columns(const Range& columns) const {
+bool KernelCall::has_rows() const {
+  const auto some = [&](const View& view) {
+    return view.region.area() > 0 && step_.scope(view) == TensorScope::activation;
+  };
+  return std::any_of(meaning_.reads.begin(), meaning_.reads.end(), some) ||
+         std::any_of(meaning_.writes.begin(), meaning_.writes.end(), some);
+}
+
+Panel KernelCall::input_columns(std::size_t which, const Range& columns) const {
   Views views;
-  for (const Views& input : inputs_) {
-    for (const View& view : input) {
-      if (view.region.col >= columns.first && view.region.col_end() <= columns.end()) views.push_back(view);
-    }
+  for (const View& view : inputs_.at(which)) {
+    if (view.region.col >= columns.first && view.region.col_end() <= columns.end()) views.push_back(view);
   }
   return read_panel(step_, views);
 }
@@ -48,11 +59,26 @@ std::vector<Parameter> KernelCall::parameters() const {
 }
 
 Panel KernelCall::output() const {
-  Views views;
+  Views views;  // a region comes once for each run of its addends
   for (const View& view : meaning_.writes) {
-    if (step_.scope(view) == TensorScope::activation) views.push_back(view);
+    const auto same = [&](const View& other) {
+      return step_.key(other) == step_.key(view) && other.region == view.region;
+    };
+    if (step_.scope(view) != TensorScope::activation) continue;
+    if (std::none_of(views.begin(), views.end(), same)) views.push_back(view);
   }
   return make_panel(step_, views);
+}
+
+Panel KernelCall::present() const {
+  Panel panel = output();
+  for (const View& view : panel.views) set_part(panel, view, step_.read(view));
+  return panel;
+}
+
+RowStatistics& KernelCall::statistics(std::uint64_t row, std::uint64_t head) {
+  const Step& step = step_.step();
+  return statistics_[{step.layer, step.microbatch, step.iteration, row, head}];
 }
 
 void KernelCall::put(const Panel& panel) {

@@ -8,6 +8,7 @@
 #include "tests/workloads/numeric/batch.h"
 #include "tests/workloads/numeric/panel.h"
 #include "tests/workloads/numeric/parameter_map.h"
+#include "tests/workloads/numeric/row_statistics.h"
 
 namespace wafersim::workloads::numeric {
 
@@ -36,21 +37,25 @@ using TokenLosses = std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint6
 class KernelCall {
  public:
   KernelCall(const Problem& problem, const ParameterMap& map, const Meaning& meaning, const StepValues& step,
-             std::uint64_t replica);
+             std::uint64_t replica, AttentionStatistics& statistics);
 
   const models::TransformerSpec& model() const { return problem_.model; }
   const Problem& problem() const { return problem_; }
   const Meaning& meaning() const { return meaning_; }
   const StepValues& step() const { return step_; }
 
+  /// Whether there is anything to work on: some ranks have no tokens, and add nothing to gradients.
+  bool has_rows() const;
   /// The activations that the operation reads, by tensor in order.
   std::size_t inputs() const { return inputs_.size(); }
   Panel input(std::size_t which) const { return read_panel(step_, inputs_.at(which)); }
-  /// Those of all tensors that lie in a range of columns.
-  Panel input_columns(const Range& columns) const;
+  /// Those of them that lie in a range of columns.
+  Panel input_columns(std::size_t which, const Range& columns) const;
   std::vector<Parameter> parameters() const;
   /// Zeros in the shape of the activations that the operation writes; put() writes them.
   Panel output() const;
+  /// What is there of them now; not a number where nothing is.
+  Panel present() const;
   void put(const Panel& panel);
   void put(const View& view, Matrix values) { results_.push_back({view, std::move(values)}); }
   /// Writes the gradients that the operation makes, each from which parameter it belongs to.
@@ -67,6 +72,9 @@ class KernelCall {
   std::uint64_t token(std::uint64_t row) const { return batch().token(sequence(row), position(row)); }
   std::uint64_t label(std::uint64_t row) const { return batch().label(sequence(row), position(row)); }
   std::uint64_t iteration() const { return static_cast<std::uint64_t>(step_.step().iteration); }
+
+  /// Of the scores of a row and a query head.
+  RowStatistics& statistics(std::uint64_t row, std::uint64_t head);
 
   /// Of a token whose label is among the columns of the operation.
   void put_loss(std::uint64_t row, double loss) {
@@ -86,6 +94,7 @@ class KernelCall {
   const Meaning& meaning_;
   const StepValues& step_;
   std::uint64_t replica_;
+  AttentionStatistics& statistics_;
   std::vector<Views> inputs_;
   std::vector<Result> results_;
   TokenLosses losses_;

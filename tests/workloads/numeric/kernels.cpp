@@ -6,6 +6,7 @@ namespace wafersim::workloads::numeric {
 
 void run_kernel(KernelCall& call) {
   using namespace kernels;
+  if (!call.has_rows()) return call.put_gradients([](const ParameterId&) { return 0.0; });
   switch (call.meaning().kernel) {
     case Kernel::memory:
       return external(call);
@@ -19,6 +20,8 @@ void run_kernel(KernelCall& call) {
       return linear_input(call);
     case Kernel::linear_weight:
       return linear_weight(call);
+    case Kernel::bias_gradient:
+      return bias_gradient(call);
     case Kernel::logits:
       return logits(call);
     case Kernel::logits_input:
@@ -35,6 +38,12 @@ void run_kernel(KernelCall& call) {
       return softmax(call);
     case Kernel::values:
       return values(call);
+    case Kernel::attend:
+      return attend(call);
+    case Kernel::row_products:
+      return row_products(call);
+    case Kernel::attend_backward:
+      return attend_backward(call);
     case Kernel::value_gradient:
       return value_gradient(call);
     case Kernel::softmax_gradient:
@@ -58,6 +67,7 @@ void run_kernel(KernelCall& call) {
     case Kernel::embed_positions:
       return embed(call, true);
     case Kernel::embed_backward:
+    case Kernel::position_gradient:
       return embed_backward(call);
     case Kernel::row_maximum:
       return row_maximum(call);

@@ -13,6 +13,7 @@ namespace kernels {
 void linear(KernelCall& call);
 void linear_input(KernelCall& call);
 void linear_weight(KernelCall& call);
+void bias_gradient(KernelCall& call);
 
 void norm(KernelCall& call);
 void norm_backward(KernelCall& call);
@@ -31,6 +32,10 @@ void softmax_gradient(KernelCall& call);
 void score_gradient(KernelCall& call);
 void query_gradient(KernelCall& call);
 void key_gradient(KernelCall& call);
+
+void attend(KernelCall& call);
+void row_products(KernelCall& call);
+void attend_backward(KernelCall& call);
 
 void embed(KernelCall& call, bool with_positions);
 void embed_backward(KernelCall& call);

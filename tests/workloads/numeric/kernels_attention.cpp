@@ -1,40 +1,12 @@
-#include <cmath>
 #include <limits>
 
+#include "tests/workloads/numeric/attention_heads.h"
 #include "tests/workloads/numeric/kernels.h"
 #include "tests/workloads/numeric/row_math.h"
 
 namespace wafersim::workloads::numeric::kernels {
 
 namespace {
-
-/// Where heads stand among the columns of q, k and v, and among those of the scores, which have one for each
-/// query head.
-struct Heads {
-  explicit Heads(const models::TransformerSpec& model)
-      : d(static_cast<std::uint64_t>(model.head_dim)),
-        q{0, static_cast<std::uint64_t>(model.q_width())},
-        k{q.end(), static_cast<std::uint64_t>(model.kv_width())},
-        v{k.end(), k.count},
-        group(static_cast<std::uint64_t>(model.heads / model.kv_heads)),
-        keys(static_cast<std::uint64_t>(model.sequence)) {}
-  /// Of the key, or value, that query head `head` attends to.
-  std::uint64_t key_column(std::uint64_t head) const { return k.first + head / group * d; }
-  std::uint64_t value_column(std::uint64_t head) const { return v.first + head / group * d; }
-  double scale() const { return 1 / std::sqrt(static_cast<double>(d)); }
-
-  std::uint64_t d;
-  Range q, k, v;
-  std::uint64_t group;
-  std::uint64_t keys;
-};
-
-/// The columns of one head in one row of a panel.
-std::vector<std::size_t> places(const Panel& panel, std::uint64_t first, std::uint64_t count) {
-  std::vector<std::size_t> result;
-  for (std::uint64_t i = 0; i < count; ++i) result.push_back(panel.cols.at(first + i));
-  return result;
-}
 
 /// Calls visit(row, head's place, key's position, row of the key in `keyed`) for each score that exists. Keys
 /// whose row is not in `keyed` are left out, and so are masked ones.
@@ -95,8 +67,9 @@ void scores(KernelCall& call) {
   Panel s = call.output();
   for (double& value : s.values.data) value = -std::numeric_limits<double>::infinity();
   score_product(
-      call, s, call.input_columns(heads.q), [&](std::uint64_t head) { return head * heads.d; },
-      call.input_columns(heads.k), [&](std::uint64_t head) { return heads.key_column(head); }, heads.scale());
+      call, s, call.input_columns(0, heads.q), [&](std::uint64_t head) { return head * heads.d; },
+      call.input_columns(0, heads.k), [&](std::uint64_t head) { return heads.key_column(head); },
+      heads.scale());
   call.put(s);
 }
 

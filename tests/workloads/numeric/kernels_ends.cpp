@@ -43,6 +43,7 @@ void embed(KernelCall& call, bool with_positions) {
   call.put(y);
 }
 
+/// Of the table's rows or of the positions.
 void embed_backward(KernelCall& call) {
   const Panel dy = call.input(0);
   call.put_gradients([&](const ParameterId& id) {

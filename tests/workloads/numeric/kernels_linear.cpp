@@ -69,4 +69,11 @@ void linear_weight(KernelCall& call) {
   });
 }
 
+/// The sums over the rows of dY.
+void bias_gradient(KernelCall& call) {
+  const Panel dy = call.input(0);
+  const Matrix sums = column_sums(dy.values);
+  call.put_gradients([&](const ParameterId& id) { return sums(0, dy.cols.at(id.col)); });
+}
+
 }  // namespace wafersim::workloads::numeric::kernels

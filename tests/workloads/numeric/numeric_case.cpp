@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "tests/workloads/numeric/ordering.h"
 
 namespace wafersim::workloads::numeric {
 
@@ -125,5 +126,30 @@ std::string NumericRun::differences() const {
 }
 
 std::string differences(const NumericCase& setup) { return NumericRun(setup).differences(); }
+
+std::string differences_with(const NumericCase& setup, const std::string& name, Kernel kernel,
+                             const std::function<void(Meaning&)>& change) {
+  Trace trace = setup.lower().trace;
+  for (StepTemplate& each : trace.templates) {
+    if (each.name != name) continue;
+    for (Op& op : each.ops) {
+      Meaning changed = trace.meanings[op.operand.meaning];
+      if (changed.kernel != kernel) continue;
+      change(changed);
+      op.operand.meaning = static_cast<std::uint32_t>(trace.meanings.size());
+      trace.meanings.push_back(changed);
+      return NumericRun(setup, trace).differences();
+    }
+  }
+  return "";
+}
+
+std::string faults(const NumericCase& setup) {
+  const Trace trace = setup.lower().trace;
+  std::vector<std::string> all = unordered_uses(trace, 3);
+  if (std::string text = NumericRun(setup, trace).differences(); !text.empty())
+    all.push_back(std::move(text));
+  return join(all, "\n");
+}
 
 }  // namespace wafersim::workloads::numeric

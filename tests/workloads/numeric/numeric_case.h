@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -50,5 +51,11 @@ class NumericRun {
 
 /// Of one run.
 std::string differences(const NumericCase& setup);
+/// The same, and which uses of the trace's numbers are in no order.
+std::string faults(const NumericCase& setup);
+/// What differs when the first operation of a template with that kernel has another meaning, in every tile
+/// that runs it. Empty when there is none.
+std::string differences_with(const NumericCase& setup, const std::string& name, Kernel kernel,
+                             const std::function<void(Meaning&)>& change);
 
 }  // namespace wafersim::workloads::numeric

@@ -21,7 +21,7 @@ NumericExecutor::NumericExecutor(const Trace& trace, const Problem& problem, con
       shapes_(tensor_shapes(trace, static_cast<std::uint64_t>(problem.model.sequence))) {
   const Parameters parameters(problem.model);
   for (const TileBinding& tile : trace.tiles) {
-    TileValues& values = tiles_.emplace_back(Tile{TileValues(shapes_), {}}).values;
+    TileValues& values = tiles_.emplace_back(Tile{TileValues(shapes_), {}, {}, {}}).values;
     for (const View& view : trace.statics[tile.statics].holds) {
       Matrix column(view.region.rows, 1);
       for (std::size_t i = 0; i < column.rows; ++i) {
@@ -46,7 +46,9 @@ void NumericExecutor::performed(const OpInstance& at) {
   }
   StepValues step = step_values(at);
   for (const View& view : meaning.discards) step.erase(view);
-  for (const KernelCall::Result& each : results) step.write(each.view, each.values, meaning.adds);
+  // The softmax-weighted sum over more keys takes the place of the one over fewer.
+  const bool adds = meaning.adds && meaning.kernel != Kernel::attend;
+  for (const KernelCall::Result& each : results) step.write(each.view, each.values, adds);
 }
 
 NumericExecutor::Results NumericExecutor::compute(const OpInstance& at, const Meaning& meaning) {
@@ -54,7 +56,7 @@ NumericExecutor::Results NumericExecutor::compute(const OpInstance& at, const Me
   if (meaning.kernel == Kernel::square_sum) return square_sum(meaning, step);
   if (meaning.kernel == Kernel::update) return update(at, meaning, step);
   const auto replica = static_cast<std::uint64_t>(trace_.tiles[at.tile].group / trace_.pipeline_stages);
-  KernelCall call(problem_, map_, meaning, step, replica);
+  KernelCall call(problem_, map_, meaning, step, replica, tiles_[at.tile].statistics);
   run_kernel(call);
   losses_.insert(call.losses().begin(), call.losses().end());
   return call.results();
@@ -103,7 +105,15 @@ NumericExecutor::Results NumericExecutor::update(const OpInstance& at, const Mea
 void NumericExecutor::send(const OpInstance& at, const Meaning& meaning) {
   const StepValues step = step_values(at);
   std::vector<Carried>& carried = in_flight_[at];
-  for (const View& view : meaning.writes) carried.push_back({step.key(view), view.region, step.read(view)});
+  for (const View& view : meaning.writes) {
+    if (meaning.kernel != Kernel::pass) {
+      carried.push_back({step.key(view), view.region, step.read(view)});
+    } else if (auto part = take(tiles_[at.tile].passing, step.key(view), view.region)) {
+      carried.push_back(std::move(*part));
+    } else {
+      fault(at, "there is nothing to pass on");
+    }
+  }
 }
 
 void NumericExecutor::received(const OpInstance& sender, const OpInstance& receiver) {
@@ -123,6 +133,7 @@ void NumericExecutor::received(const OpInstance& sender, const OpInstance& recei
       return fault(receiver, "expects something else than it gets");
     if (meaning.kernel == Kernel::transfer) tile.values.write(part.key, part.region, part.values);
     if (meaning.kernel == Kernel::land) tile.landed.push_back(std::move(part));
+    if (meaning.kernel == Kernel::pass) tile.passing.push_back(std::move(part));
   }
 }
 
@@ -130,10 +141,8 @@ void NumericExecutor::take_landed(const OpInstance& at, const Meaning& meaning) 
   Tile& tile = tiles_[at.tile];
   const StepValues step = step_values(at);
   for (const View& view : meaning.writes) {
-    const auto found = std::find_if(tile.landed.begin(), tile.landed.end(), [&](const Carried& each) {
-      return each.key == step.key(view) && each.region == view.region;
-    });
-    if (found == tile.landed.end()) {
+    const std::optional<Carried> found = take(tile.landed, step.key(view), view.region);
+    if (!found) {
       fault(at, "nothing has landed");
       continue;
     }
@@ -146,8 +155,18 @@ void NumericExecutor::take_landed(const OpInstance& at, const Meaning& meaning) 
       }
       tile.values.write(found->key, found->region, larger);
     }
-    tile.landed.erase(found);
   }
+}
+
+std::optional<NumericExecutor::Carried> NumericExecutor::take(std::deque<Carried>& from, const MatrixKey& key,
+                                                              const Region& region) {
+  const auto found = std::find_if(from.begin(), from.end(), [&](const Carried& each) {
+    return each.key == key && each.region == region;
+  });
+  if (found == from.end()) return std::nullopt;
+  Carried part = std::move(*found);
+  from.erase(found);
+  return part;
 }
 
 double NumericExecutor::loss(std::uint64_t iteration) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ class NumericExecutor final : public ReplayObserver {
   struct Tile {
     TileValues values;
     std::deque<Carried> landed;
+    std::deque<Carried> passing;  ///< on their way to other members
+    AttentionStatistics statistics;
   };
   using Results = std::vector<KernelCall::Result>;
 
@@ -64,6 +67,8 @@ class NumericExecutor final : public ReplayObserver {
 
   void send(const OpInstance& at, const Meaning& meaning);
   void take_landed(const OpInstance& at, const Meaning& meaning);
+  /// The first of that name, if there is one.
+  static std::optional<Carried> take(std::deque<Carried>& from, const MatrixKey& key, const Region& region);
   Results compute(const OpInstance& at, const Meaning& meaning);
   Results square_sum(const Meaning& meaning, const StepValues& step) const;
   Results update(const OpInstance& at, const Meaning& meaning, const StepValues& step);

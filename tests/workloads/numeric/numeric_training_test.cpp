@@ -53,32 +53,13 @@ TEST(NumericTraining, WithoutTheGradientNorm) {
   EXPECT_EQ(differences(setup), "");
 }
 
-/// What differs when the first operation of a template for which `wanted` holds has another meaning, in every
-/// tile that runs it.
-std::string differences_with(const std::string& name,
-                             const std::function<bool(const Op&, const Meaning&)>& wanted,
+std::string differences_with(const std::string& name, Kernel kernel,
                              const std::function<void(Meaning&)>& change) {
   NumericCase setup;
   setup.set_degrees(2, 2, 2);
   setup.plan.sp = SequenceParallel::megatron;
   setup.plan.zero = 1;
-  Trace trace = setup.lower().trace;
-  for (StepTemplate& each : trace.templates) {
-    if (each.name != name) continue;
-    for (Op& op : each.ops) {
-      if (!wanted(op, trace.meanings[op.operand.meaning])) continue;
-      Meaning changed = trace.meanings[op.operand.meaning];
-      change(changed);
-      op.operand.meaning = static_cast<std::uint32_t>(trace.meanings.size());
-      trace.meanings.push_back(changed);
-      return NumericRun(setup, trace).differences();
-    }
-  }
-  return "";
-}
-
-auto of_kernel(Kernel kernel) {
-  return [=](const Op&, const Meaning& meaning) { return meaning.kernel == kernel; };
+  return differences_with(setup, name, kernel, change);
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -88,27 +69,24 @@ bool contains(const std::string& text, const std::string& part) {
 TEST(NumericTraining, WrongMeaningsMakeWrongNumbers) {
   const auto forget = [](Meaning& meaning) { meaning = {}; };
   // Partial sums that nobody adds, of activations and of gradients.
-  EXPECT_TRUE(contains(differences_with("layer.forward", of_kernel(Kernel::add), forget), "loss"));
-  EXPECT_TRUE(contains(differences_with("layer.backward", of_kernel(Kernel::add), forget),
-                       "gradients of iteration 0"));
-  EXPECT_TRUE(contains(differences_with("gradient_sync", of_kernel(Kernel::add), forget),
-                       "gradients of iteration 0"));
+  EXPECT_TRUE(contains(differences_with("layer.forward", Kernel::add, forget), "loss"));
+  EXPECT_TRUE(contains(differences_with("layer.backward", Kernel::add, forget), "gradients of iteration 0"));
+  EXPECT_TRUE(contains(differences_with("gradient_sync", Kernel::add, forget), "gradients of iteration 0"));
   // A product, and an update, that nobody does.
-  EXPECT_TRUE(contains(differences_with("layer.forward", of_kernel(Kernel::linear), forget), "not there"));
-  EXPECT_TRUE(
-      contains(differences_with("optimizer", of_kernel(Kernel::update), forget), "weights are wrong"));
+  EXPECT_TRUE(contains(differences_with("layer.forward", Kernel::linear, forget), "not there"));
+  EXPECT_TRUE(contains(differences_with("optimizer", Kernel::update, forget), "weights are wrong"));
   // Weights that do not belong to what is multiplied with them.
   const auto shift = [](Meaning& meaning) {
     for (View& view : meaning.reads) view.region.row += view.region.cols == 1 ? 1 : 0;
   };
-  EXPECT_NE(differences_with("layer.forward", of_kernel(Kernel::linear), shift), "");
+  EXPECT_NE(differences_with("layer.forward", Kernel::linear, shift), "");
   // A gradient of the residual path that is forgotten.
   const auto drop_last = [](Meaning& meaning) { meaning.reads.pop_back(); };
-  EXPECT_TRUE(contains(differences_with("layer.backward", of_kernel(Kernel::norm_backward), drop_last),
+  EXPECT_TRUE(contains(differences_with("layer.backward", Kernel::norm_backward, drop_last),
                        "gradients of iteration 0"));
   // Parameters that count twice in the norm.
   const auto twice = [](Meaning& meaning) { meaning.reads.push_back(meaning.reads.front()); };
-  EXPECT_TRUE(contains(differences_with("optimizer", of_kernel(Kernel::square_sum), twice), "gradient norm"));
+  EXPECT_TRUE(contains(differences_with("optimizer", Kernel::square_sum, twice), "gradient norm"));
 }
 
 }  // namespace

@@ -25,11 +25,12 @@ struct Used {
   View view;
 };
 
-/// What an operation does with the tile's own numbers; what lands is kept apart from them.
+/// What an operation does with the tile's own numbers; what lands or passes is kept apart from them.
 std::vector<Used> uses_of(const Trace& trace, const Op& op) {
   const Meaning& meaning = trace.meanings[op.operand.meaning];
   const bool moves = meaning.kernel == Kernel::transfer || meaning.kernel == Kernel::land;
   std::vector<Used> result;
+  if (meaning.kernel == Kernel::pass) return result;
   for (const View& view : meaning.reads) result.push_back({Use::reads, view});
   for (const View& view : meaning.discards) result.push_back({Use::changes, view});
   if (meaning.kernel == Kernel::land && op.kind == OpKind::receive) return result;

@@ -8,18 +8,16 @@
 namespace wafersim::workloads::numeric {
 
 void Index::insert(std::uint64_t first, std::uint64_t count) {
-  if (places_.size() < first + count) places_.resize(first + count);
+  if (places_.size() < first + count) places_.resize(first + count, kNowhere);
   for (std::uint64_t number = first; number < first + count; ++number) {
-    if (places_[number]) continue;
+    if (places_[number] != kNowhere) continue;
     places_[number] = numbers_.size();
     numbers_.push_back(number);
   }
 }
 
-std::size_t Index::at(std::uint64_t number) const {
-  const auto found = find(number);
-  if (!found) throw MeaningFault(fmt::format("row or column {} is not among those named", number));
-  return *found;
+void Index::missing(std::uint64_t number) {
+  throw MeaningFault(fmt::format("row or column {} is not among those named", number));
 }
 
 Panel make_panel(const StepValues& step, const Views& views) {
@@ -41,24 +39,29 @@ Panel read_panel(const StepValues& step, const Views& views) {
   for (const View& view : panel.views) {
     const Matrix part = step.read(view);
     area += part.data.size();
-    const std::size_t width = view.region.cols * panel.depth;
     if (std::any_of(part.data.begin(), part.data.end(), [](double value) { return std::isnan(value); })) {
       throw MeaningFault(fmt::format("reads values of '{}' that are not there", step.name(view)));
     }
-    const std::size_t row = panel.rows.at(view.region.row), col = panel.cols.at(view.region.col);
-    for (std::size_t i = 0; i < part.rows; ++i) {
-      for (std::size_t j = 0; j < width; ++j) panel.values(row + i, col * panel.depth + j) = part(i, j);
-    }
+    set_part(panel, view, part);
   }
   if (area != panel.values.data.size()) throw MeaningFault("views do not make up a matrix");
   return panel;
 }
 
+void set_part(Panel& panel, const View& view, const Matrix& part) {
+  const std::size_t first = panel.cols.at(view.region.col) * panel.depth;
+  for (std::size_t i = 0; i < part.rows; ++i) {
+    const std::size_t row = panel.rows.at(view.region.row + i);
+    for (std::size_t j = 0; j < part.cols; ++j) panel.values(row, first + j) = part(i, j);
+  }
+}
+
 Matrix part_of(const Panel& panel, const View& view) {
-  const std::size_t row = panel.rows.at(view.region.row), col = panel.cols.at(view.region.col);
+  const std::size_t first = panel.cols.at(view.region.col) * panel.depth;
   Matrix part(view.region.rows, view.region.cols * panel.depth);
   for (std::size_t i = 0; i < part.rows; ++i) {
-    for (std::size_t j = 0; j < part.cols; ++j) part(i, j) = panel.values(row + i, col * panel.depth + j);
+    const std::size_t row = panel.rows.at(view.region.row + i);
+    for (std::size_t j = 0; j < part.cols; ++j) part(i, j) = panel.values(row, first + j);
   }
   return part;
 }

@@ -23,15 +23,25 @@ class Index {
   std::uint64_t operator[](std::size_t place) const { return numbers_[place]; }
   void insert(std::uint64_t first, std::uint64_t count);
   std::optional<std::size_t> find(std::uint64_t number) const {
-    return number < places_.size() ? places_[number] : std::nullopt;
+    return place(number) == kNowhere ? std::nullopt : std::optional(place(number));
   }
   /// Throws MeaningFault when it is not there.
-  std::size_t at(std::uint64_t number) const;
+  std::size_t at(std::uint64_t number) const {
+    const std::size_t found = place(number);
+    if (found == kNowhere) missing(number);
+    return found;
+  }
   bool operator==(const Index& other) const { return numbers_ == other.numbers_; }
 
  private:
+  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+  std::size_t place(std::uint64_t number) const {
+    return number < places_.size() ? places_[number] : kNowhere;
+  }
+  [[noreturn]] static void missing(std::uint64_t number);
+
   std::vector<std::uint64_t> numbers_;
-  std::vector<std::optional<std::size_t>> places_;
+  std::vector<std::size_t> places_;  ///< by number
 };
 
 /// What several views of one tensor name as one matrix: their rows one below the other, their columns side by
@@ -58,6 +68,7 @@ struct Panel {
 Panel make_panel(const StepValues& step, const Views& views);
 /// Throws MeaningFault when something is not there.
 Panel read_panel(const StepValues& step, const Views& views);
+void set_part(Panel& panel, const View& view, const Matrix& part);
 /// What the panel has of one of its views.
 Matrix part_of(const Panel& panel, const View& view);
 

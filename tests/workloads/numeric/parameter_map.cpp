@@ -25,11 +25,15 @@ ParameterMap::ParameterMap(const models::TransformerSpec& model, const PlanSpec&
   set_norm(head_, layout.final_norm(), Part::final_gain, Part::final_shift);
   for (int tp = 0; tp < plan.tp; ++tp) {
     for (std::size_t weight = 0; weight < kWeights; ++weight) {
-      set_weight(layout, static_cast<Weight>(weight), tp, 0);
+      for (int slice = 0; slice < plan.tatp * layout.chunks(); ++slice) {
+        set_weight(layout, static_cast<Weight>(weight), tp, slice);
+      }
     }
-    const std::uint64_t token = layout.vocabulary(tp, 0).first;
-    set_table(embedding_, layout.table(false, tp, 0), Part::table, token, hidden);
-    set_table(head_, layout.table(true, tp, 0), Part::head_table, token, hidden);
+    for (int tatp = 0; tatp < plan.tatp; ++tatp) {
+      const std::uint64_t token = layout.vocabulary(tp, tatp).first;
+      set_table(embedding_, layout.table(false, tp, tatp), Part::table, token, hidden);
+      set_table(head_, layout.table(true, tp, tatp), Part::head_table, token, hidden);
+    }
   }
   for (const auto& id : layer_)
     require_invariant(id.has_value(), "each row of a layer's bucket is a parameter");
@@ -67,9 +71,9 @@ void ParameterMap::set_norm(Rows& rows, const Region& region, Part gain, Part sh
 }
 
 /// Region i holds the columns of run i: a row for each input column, then one for the bias.
-void ParameterMap::set_weight(const ParameterLayout& layout, Weight weight, int tp, int tatp) {
+void ParameterMap::set_weight(const ParameterLayout& layout, Weight weight, int tp, int number) {
   const auto kind = static_cast<std::size_t>(weight);
-  const WeightSlice slice = layout.weight(weight, tp, tatp);
+  const WeightSlice slice = layout.weight(weight, tp, number);
   const Range inputs = layout.input_columns(weight, tp);
   require_invariant(slice.regions.size() == slice.columns.size(), "a region for each run of columns");
   for (std::size_t run = 0; run < slice.regions.size(); ++run) {
