@@ -136,6 +136,7 @@ class Checker {
 
   void check_plan() {
     check_sequence_parallel();
+    check_sequence_group();
     check_schedule();
     if (!sound({"plan.mapping.order", "plan"})) return;
     const workloads::PlanSpec& plan = scenario_.plan;
@@ -145,7 +146,7 @@ class Checker {
       if (times == 0 && plan.degree(axis) > 1) missing.emplace_back(workloads::to_string(axis));
       if (times > 1) fail("plan.mapping.order", fmt::format("lists {} {} times", workloads::to_string(axis), times));
     }
-    if (!missing.empty()) fail("plan.mapping.order", "must list " + join(missing) + ", too");
+    if (!missing.empty()) fail("plan.mapping.order", "must also list " + join(missing));
   }
 
   void check_schedule() {
@@ -188,6 +189,25 @@ class Checker {
       rule = fmt::format("with megatron it is plan.tp ({}) or 1", scenario_.plan.tp);
     }
     fail("plan.sp.degree", fmt::format("'{}' does not fit; {}", value, rule));
+  }
+
+  /// Megatron cuts the sequence over tp, the other kinds over ranks of their own or those of tensor streams, whose
+  /// attention then is what the kind says.
+  void check_sequence_group() {
+    const ConfigNode* kind = tree_.find_path("plan.sp.kind");
+    const ConfigNode* group = tree_.find_path("plan.sp.group");
+    if (kind == nullptr || group == nullptr || kind->text == "none" || !sound({"plan.sp", "plan.tatp"})) return;
+    const bool megatron = kind->text == "megatron";
+    if (megatron != (group->text == "tp")) {
+      return fail("plan.sp.group", fmt::format("'{}' does not fit; with {} it is {}", group->text, kind->text,
+                                               megatron ? "tp" : "own or tatp"));
+    }
+    const ConfigNode* attention = tree_.find_path("plan.tatp.attention");
+    if (attention == nullptr || group->text != "tatp") return;
+    const std::string wanted = kind->text == "ring" ? "stream_kv" : "heads";
+    if (attention->text == wanted) return;
+    fail("plan.tatp.attention",
+         fmt::format("'{}' does not fit; plan.sp {} with group tatp means {}", attention->text, kind->text, wanted));
   }
 
   void check_placement() {

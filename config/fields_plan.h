@@ -85,7 +85,7 @@ void fields(Visitor& visit, SequenceParallelKeys& spec) {
   visit(Key{.name = "group",
             .doc = "Whose ranks these are: own; tp (megatron); tatp: attention of the tensor-stream group works as the "
                    "kind says.",
-            .default_text = "own, with megatron tp"},
+            .default_text = "own; `tp` with megatron"},
         spec.group);
 }
 

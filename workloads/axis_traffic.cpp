@@ -1,9 +1,7 @@
 #include "workloads/axis_traffic.h"
 
-#include <algorithm>
-
 #include "workloads/schedule.h"
-#include "workloads/parameter_layout.h"
+#include "workloads/traffic_source.h"
 
 namespace wafersim::workloads {
 namespace {
@@ -12,184 +10,245 @@ namespace {
 constexpr Bytes kFp32Bytes = 4;
 
 /// Collectives of one tensor-parallel group in an iteration, by what they are of.
-struct LayerCollectives {
+struct TokenCollectives {
   std::uint64_t gathers = 0;  ///< of the residual stream
   std::uint64_t sums = 0;     ///< of the residual stream: reduce-scatter with SP, all-reduce without
   std::uint64_t scalars = 0;  ///< all-reduces of one fp32 a token
 };
 
+/// The parameters of a rank's gradient_sync.
+struct BucketRows {
+  std::uint64_t token_sums =
+      0;  ///< norms, output biases, positions: each rank has the gradients of its tokens
+  std::uint64_t others = 0;
+  std::uint64_t all() const { return token_sums + others; }
+};
+
 class PlanTraffic {
  public:
   PlanTraffic(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan)
-      : model_(model),
-        training_(training),
-        plan_(plan),
-        microbatches_(static_cast<std::uint64_t>(training.microbatches(plan.dp))),
-        layout_(model, plan),
-        element_(element_bytes(training.precision)) {
-    for (int tp = 0; tp < plan.tp; ++tp) shards_.push_back(make_shard(model, training, plan, {tp, 0, 0}));
-  }
+      : source_(model, training, plan), plan_(plan), list_(plan) {}
 
   std::vector<AxisTraffic> run() {
-    for (int stage = 0; stage < plan_.pp; ++stage) add_layers(stage);
-    add_boundaries();
     for (int stage = 0; stage < plan_.pp; ++stage) {
-      for (int tp = 0; tp < plan_.tp; ++tp) add_gradients(stage, tp);
+      add_token_collectives(stage);
+      add_weight_streams(source_, list_, stage);
+      add_attention_traffic(source_, list_, stage);
+      for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
+        add_shared_heads(stage, tatp);
+        for (int tp = 0; tp < plan_.tp; ++tp) add_gradients(stage, tp, tatp);
+      }
     }
+    add_embedding_line();
+    add_boundaries();
     add_tied_gradients();
     add_gradient_norm();
-    merge_spans(&AxisTraffic::tp);
-    merge_spans(&AxisTraffic::pp);
-    return std::move(traffic_);
+    return list_.take();
   }
 
  private:
-  RankSpan every(Axis axis) const { return {0, plan_.degree(axis)}; }
-  static RankSpan only(int rank) { return {rank, 1}; }
-
-  void add(Axis axis, TrafficPattern pattern, Bytes bytes, std::uint64_t times, RankSpan tp, RankSpan pp,
-           RankSpan dp) {
-    if (plan_.degree(axis) == 1 || bytes == 0 || times == 0) return;
-    traffic_.push_back({axis, pattern, bytes, times, tp, pp, dp});
+  bool slices_boundary() const {
+    return plan_.tp > 1 && !source_.sequence_parallel() && !plan_.pp_transfer_full;
   }
-
-  bool sequence_parallel() const { return plan_.sp == SequenceParallel::megatron; }
-  bool is_first(int stage) const { return stage == 0; }
-  bool is_last(int stage) const { return stage == plan_.pp - 1; }
   std::uint64_t chunks() const { return static_cast<std::uint64_t>(plan_.virtual_stages); }
-  std::uint64_t layers_of(int stage) const {
-    std::uint64_t total = 0;
-    for (int chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
-      total += static_cast<std::uint64_t>(virtual_stage_layers(plan_, model_.layers, chunk * plan_.pp + stage).count);
-    }
-    return total;
-  }
-  bool slices_boundary() const { return plan_.tp > 1 && !sequence_parallel() && !plan_.pp_transfer_full; }
-  bool ties_across_stages() const {
-    return model_.tied_embeddings && model_.embedding && model_.head && plan_.pp > 1;
+  Bytes stream_row() const { return source_.hidden * source_.element; }
+
+  /// Of one layer and microbatch. The backward pass gathers each block's gradient (with parallel residuals
+  /// both have the same), and each saved input once more for the weight gradients; a weight pass of its own
+  /// gathers the gradients as well.
+  TokenCollectives layer_collectives() const {
+    const std::uint64_t blocks = 2;
+    const std::uint64_t outputs = source_.model.parallel_residual ? 1 : 2;
+    const std::uint64_t sums = source_.forwards * outputs + blocks;
+    if (!source_.sequence_parallel()) return {0, sums, 0};
+    const std::uint64_t backwards = splits_backward(plan_.schedule) ? 2 : 1;
+    return {source_.forwards * blocks + backwards * outputs + blocks, sums, 0};
   }
 
-  LayerCollectives layer_collectives() const {
-    const std::uint64_t sums = model_.parallel_residual ? 1 : 2;
-    const std::uint64_t gathers = sequence_parallel() ? sums : 0;
-    const std::uint64_t forwards = training_.recompute == models::Recompute::full ? 2 : 1;
-    // The backward pass gathers each gradient, and each saved input once more for the weight gradients; a weight pass
-    // of its own the gradients as well.
-    const std::uint64_t backwards = splits_backward(plan_.schedule) ? 3 : 2;
-    return {forwards * gathers + backwards * gathers, forwards * sums + sums, 0};
-  }
-
-  void add_layers(int stage) {
-    const std::uint64_t layers = layers_of(stage);
-    LayerCollectives all = layer_collectives();
+  /// Of a stage and microbatch.
+  TokenCollectives collectives(int stage) const {
+    TokenCollectives all = layer_collectives();
+    const std::uint64_t layers = source_.layers(stage);
     all.gathers *= layers;
     all.sums *= layers;
-    const std::uint64_t gather = sequence_parallel() ? 1 : 0;
-    if (model_.embedding && is_first(stage)) {
+    const std::uint64_t gather = source_.sequence_parallel() ? 1 : 0;
+    if (source_.has_embedding(stage) && !source_.replicates_table()) {
       all.sums += 1;
       all.gathers += gather;
     }
-    if (model_.head && is_last(stage)) {
+    if (source_.has_head(stage)) {
       all.sums += 1;
       all.gathers += 2 * gather;
       all.scalars += 2;
     }
     if (slices_boundary() && plan_.pp > 1) {
-      all.gathers += 2 * chunks() - (is_first(stage) ? 1U : 0U) - (is_last(stage) ? 1U : 0U);
+      all.gathers += 2 * chunks() - (source_.is_first(stage) ? 1U : 0U) - (source_.is_last(stage) ? 1U : 0U);
     }
-    const Shard& shard = shards_.front();
-    const auto add_all = [&](TrafficPattern pattern, Bytes bytes, std::uint64_t times) {
-      add(Axis::tp, pattern, bytes, times * microbatches_, every(Axis::tp), only(stage), every(Axis::dp));
-    };
-    add_all(TrafficPattern::all_gather, shard.stream_bytes(), all.gathers);
-    add_all(sequence_parallel() ? TrafficPattern::reduce_scatter : TrafficPattern::all_reduce,
-            shard.stream_bytes(), all.sums);
-    add_all(TrafficPattern::all_reduce, kFp32Bytes * shard.tokens, all.scalars);
+    return all;
   }
 
-  void add_boundaries() {
-    for (int tp = 0; tp < plan_.tp; ++tp) {
-      const Shard& shard = shards_[static_cast<std::size_t>(tp)];
-      const Bytes bytes =
-          slices_boundary() ? share(shard.stream_bytes(), plan_.tp, tp) : shard.local_stream_bytes();
-      for (const TrafficPattern pattern : {TrafficPattern::to_next, TrafficPattern::to_previous}) {
-        add(Axis::pp, pattern, bytes, chunks() * microbatches_, only(tp), every(Axis::pp), every(Axis::dp));
+  void add_token_collectives(int stage) {
+    const TokenCollectives all = collectives(stage);
+    const TrafficPattern sums =
+        source_.sequence_parallel() ? TrafficPattern::reduce_scatter : TrafficPattern::all_reduce;
+    for (int sp = 0; sp < plan_.sp_degree; ++sp) {
+      for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
+        const auto add = [&](TrafficPattern pattern, Bytes row_bytes, std::uint64_t times) {
+          list_.add({.axis = Axis::tp,
+                     .pattern = pattern,
+                     .rows = source_.tokens(sp, tatp),
+                     .row_bytes = row_bytes,
+                     .times = times * source_.microbatches,
+                     .spans = list_.at({{Axis::pp, stage}, {Axis::sp, sp}, {Axis::tatp, tatp}})});
+        };
+        add(TrafficPattern::all_gather, stream_row(), all.gathers);
+        add(sums, stream_row(), all.sums);
+        add(TrafficPattern::all_reduce, kFp32Bytes, all.scalars);
       }
-      // From each chunk of the last stage to the next one of the first, and the gradients back.
-      add(Axis::pp, TrafficPattern::between_ends, bytes, (chunks() - 1) * microbatches_, only(tp), every(Axis::pp),
-          every(Axis::dp));
     }
+  }
+
+  /// Every rank of a line looks up the tokens of all.
+  void add_embedding_line() {
+    if (!source_.model.embedding || source_.replicates_table()) return;
+    for (int sp = 0; sp < plan_.sp_degree; ++sp) {
+      AxisTraffic traffic{.axis = Axis::tatp,
+                          .row_bytes = stream_row(),
+                          .times = source_.microbatches,
+                          .spans = list_.at({{Axis::pp, 0}, {Axis::sp, sp}})};
+      for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
+        traffic.parts.push_back(source_.tokens(sp, tatp));
+        traffic.rows += traffic.parts.back();
+      }
+      for (const TrafficPattern pattern : {TrafficPattern::reduce_scatter, TrafficPattern::all_gather}) {
+        traffic.pattern = pattern;
+        list_.add(traffic);
+      }
+    }
+  }
+
+  /// With several chunks also from each chunk of the last stage to the next one of the first, and back.
+  void add_boundaries() {
+    const bool whole = !slices_boundary() && !source_.sequence_parallel();
+    for (int sp = 0; sp < plan_.sp_degree; ++sp) {
+      for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
+        const std::uint64_t tokens = source_.tokens(sp, tatp);
+        for (int tp = 0; tp < plan_.tp; ++tp) {
+          const auto add = [&](TrafficPattern pattern, std::uint64_t times) {
+            list_.add({.axis = Axis::pp,
+                       .pattern = pattern,
+                       .rows = whole ? tokens : share(tokens, plan_.tp, tp),
+                       .row_bytes = stream_row(),
+                       .times = times * source_.microbatches,
+                       .spans = list_.at({{Axis::tp, tp}, {Axis::tatp, tatp}, {Axis::sp, sp}})});
+          };
+          add(TrafficPattern::to_next, chunks());
+          add(TrafficPattern::to_previous, chunks());
+          add(TrafficPattern::between_ends, chunks() - 1);
+        }
+      }
+    }
+  }
+
+  /// The buckets of a rank with their times.
+  std::vector<std::pair<BucketRows, std::uint64_t>> buckets(int stage, int tp, int tatp) const {
+    const ParameterLayout& layout = source_.layout;
+    const std::uint64_t table = layout.table(false, tp, tatp).rows;
+    const bool across = source_.ties_across_stages();
+    const bool tied = source_.model.tied_embeddings && source_.model.embedding;
+    std::vector<std::pair<BucketRows, std::uint64_t>> all;
+    const std::vector<Region> layer = layout.layer(tp, tatp);
+    const std::uint64_t sums = layer.front().rows;  // norms and output biases
+    all.push_back({{sums, parameters_in(layer) - sums}, source_.layers(stage)});
+    if (source_.has_embedding(stage) && source_.replicates_table()) {
+      all.push_back({{layout.positions().rows + layout.whole_table().rows, 0}, 1});
+    } else if (source_.has_embedding(stage)) {
+      all.push_back({{layout.positions().rows, across ? 0 : table}, 1});
+    }
+    if (source_.has_head(stage)) all.push_back({{layout.final_norm().rows, tied ? 0 : table}, 1});
+    if (across && (source_.is_first(stage) || source_.is_last(stage))) all.push_back({{0, table}, 1});
+    return all;
   }
 
   /// The gradients of a tile bucket by bucket, and with zero 1 the weights on their way back.
-  void add_gradients(int stage, int tp) {
-    const auto add_bucket = [&](std::uint64_t parameters, std::uint64_t times) {
-      const auto add_all = [&](TrafficPattern pattern) {
-        add(Axis::dp, pattern, parameters * element_, times, only(tp), only(stage), every(Axis::dp));
+  void add_gradients(int stage, int tp, int tatp) {
+    for (const auto& [bucket, times] : buckets(stage, tp, tatp)) {
+      const auto add = [&, times = times](Axis axis, TrafficPattern pattern, std::uint64_t rows) {
+        AxisTraffic traffic{
+            .axis = axis,
+            .pattern = pattern,
+            .rows = rows,
+            .row_bytes = pattern == TrafficPattern::all_gather ? source_.element : source_.gradient,
+            .times = times,
+            .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}, {Axis::tatp, tatp}})};
+        traffic.spans[static_cast<std::size_t>(axis)] = {0, plan_.degree(axis)};
+        list_.add(std::move(traffic));
       };
-      add_all(plan_.zero == 0 ? TrafficPattern::all_reduce : TrafficPattern::reduce_scatter);
-      if (plan_.zero > 0 && training_.optimizer != Optimizer::none) add_all(TrafficPattern::all_gather);
-    };
-    if (model_.embedding && is_first(stage)) add_bucket(parameters_in(layout_.embedding(tp, 0)), 1);
-    const std::uint64_t layers = layers_of(stage);
-    add_bucket(parameters_in(layout_.layer(tp, 0)), layers);
-    if (model_.head && is_last(stage)) {
-      add_bucket(parameters_in(layout_.head(tp, 0, !model_.tied_embeddings || !model_.embedding)), 1);
+      if (tp == 0 && source_.sequence_parallel())
+        add(Axis::tp, TrafficPattern::all_reduce, bucket.token_sums);
+      if (tatp == 0) add(Axis::tatp, TrafficPattern::all_reduce, bucket.token_sums);
+      add(Axis::sp, TrafficPattern::all_reduce, bucket.all());
+      add(Axis::dp, plan_.zero == 0 ? TrafficPattern::all_reduce : TrafficPattern::reduce_scatter,
+          bucket.all());
+      if (plan_.zero > 0 && source_.training.optimizer != Optimizer::none) {
+        add(Axis::dp, TrafficPattern::all_gather, bucket.all());
+      }
+    }
+  }
+
+  /// Gradients of the k and v blocks that several tensor-parallel ranks hold, head by head.
+  void add_shared_heads(int stage, int tatp) {
+    if (plan_.tp <= source_.model.kv_heads) return;
+    std::vector<RankSpan> sharers(static_cast<std::size_t>(source_.model.kv_heads), {0, 0});
+    std::vector<std::uint64_t> rows(sharers.size(), 0);
+    for (int tp = 0; tp < plan_.tp; ++tp) {
+      const Range& heads = source_.shard(tp).kv_heads;
+      for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
+        if (sharers[head].count++ > 0) continue;
+        sharers[head].first = tp;
+        for (const auto& shared : source_.layout.replicated_kv(tp, tatp)) {
+          if (shared.kv_head == static_cast<int>(head)) rows[head] += shared.region.rows;
+        }
+      }
+    }
+    for (std::size_t head = 0; head < sharers.size(); ++head) {
+      AxisTraffic traffic{.axis = Axis::tp,
+                          .rows = rows[head],
+                          .row_bytes = source_.gradient,
+                          .times = source_.layers(stage),
+                          .spans = list_.at({{Axis::pp, stage}, {Axis::tatp, tatp}})};
+      traffic.spans[static_cast<std::size_t>(Axis::tp)] = sharers[head];
+      list_.add(std::move(traffic));
     }
   }
 
   void add_tied_gradients() {
-    if (!ties_across_stages()) return;
-    for (int tp = 0; tp < plan_.tp; ++tp) {
-      const std::uint64_t tied = layout_.table(false, tp, 0).rows;
-      for (int dp = 0; dp < plan_.dp; ++dp) {
-        const std::uint64_t parameters = plan_.zero == 0 ? tied : share(tied, plan_.dp, dp);
-        add(Axis::pp, TrafficPattern::between_ends, parameters * element_, 1, only(tp), every(Axis::pp),
-            only(dp));
+    if (!source_.ties_across_stages()) return;
+    for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
+      for (int tp = 0; tp < plan_.tp; ++tp) {
+        const std::uint64_t tied = source_.layout.table(false, tp, tatp).rows;
+        for (int dp = 0; dp < plan_.dp; ++dp) {
+          list_.add({.axis = Axis::pp,
+                     .pattern = TrafficPattern::between_ends,
+                     .rows = plan_.zero == 0 ? tied : share(tied, plan_.dp, dp),
+                     .row_bytes = source_.gradient,
+                     .spans = list_.at({{Axis::tp, tp}, {Axis::tatp, tatp}, {Axis::dp, dp}})});
+        }
       }
     }
   }
 
   void add_gradient_norm() {
-    if (!training_.clip_grad || training_.optimizer == Optimizer::none) return;
-    std::vector<Axis> axes = {Axis::tp, Axis::pp};
+    if (!source_.training.clip_grad || source_.training.optimizer == Optimizer::none) return;
+    std::vector<Axis> axes = {Axis::tp, Axis::tatp, Axis::sp, Axis::pp};
     if (plan_.zero > 0) axes.push_back(Axis::dp);
-    for (const Axis axis : axes) {
-      add(axis, TrafficPattern::all_reduce, kFp32Bytes, 1, every(Axis::tp), every(Axis::pp), every(Axis::dp));
-    }
+    for (const Axis axis : axes)
+      list_.add({.axis = axis, .rows = 1, .row_bytes = kFp32Bytes, .spans = list_.at({})});
   }
 
-  /// Joins what differs in neighbouring spans only.
-  void merge_spans(RankSpan AxisTraffic::*span) {
-    const auto without_span = [span](AxisTraffic traffic) {
-      traffic.*span = {};
-      return traffic;
-    };
-    std::stable_sort(traffic_.begin(), traffic_.end(), [&](const AxisTraffic& a, const AxisTraffic& b) {
-      const AxisTraffic of_a = without_span(a), of_b = without_span(b);
-      return of_a != of_b ? of_a < of_b : a.*span < b.*span;
-    });
-    std::vector<AxisTraffic> merged;
-    for (const AxisTraffic& traffic : traffic_) {
-      const bool joins = !merged.empty() && without_span(merged.back()) == without_span(traffic) &&
-                         (merged.back().*span).first + (merged.back().*span).count == (traffic.*span).first;
-      if (joins) {
-        (merged.back().*span).count += (traffic.*span).count;
-      } else {
-        merged.push_back(traffic);
-      }
-    }
-    traffic_ = std::move(merged);
-  }
-
-  const models::TransformerSpec& model_;
-  const TrainingSpec& training_;
+  TrafficSource source_;
   const PlanSpec& plan_;
-  std::uint64_t microbatches_;
-  ParameterLayout layout_;
-  Bytes element_;
-  std::vector<Shard> shards_;  ///< by tp rank
-  std::vector<AxisTraffic> traffic_;
+  TrafficList list_;
 };
 
 }  // namespace

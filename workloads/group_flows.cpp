@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "workloads/axis_traffic.h"
+#include "workloads/shard.h"
+#include "workloads/stream_schedule.h"
 
 namespace wafersim::workloads {
 namespace {
@@ -11,23 +13,17 @@ using topology::Shape;
 
 enum class Phase { reduce, gather };
 
-/// First and size of part `index` of `count` items cut evenly, the first parts larger by one.
-std::uint64_t even_share(std::uint64_t count, int parts, int index) {
-  const auto divisor = static_cast<std::uint64_t>(parts);
-  return count / divisor + (static_cast<std::uint64_t>(index) < count % divisor ? 1 : 0);
-}
-
-/// The messages of a collective, added up over its chunks, between the members of one group.
-class CollectiveFlows {
+/// The messages of a collective or a stream, between the members of one group.
+class GroupFlows {
  public:
-  CollectiveFlows(Bytes bytes, const Shape& shape, const std::vector<Coord>& positions, int chunks)
-      : bytes_(bytes), shape_(shape), rank_at_(positions.size()), shards_(positions.size(), 0) {
-    for (std::size_t rank = 0; rank < positions.size(); ++rank) {
-      rank_at_[place(positions[rank])] = static_cast<int>(rank);
-    }
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      const Bytes piece = even_share(bytes, chunks, chunk);
-      for (int rank = 0; rank < shape.size(); ++rank) shard(rank) += even_share(piece, shape.size(), rank);
+  GroupFlows(const AxisTraffic& traffic, const Shape& shape, const std::vector<Coord>& positions)
+      : bytes_(traffic.bytes()), shape_(shape), rank_at_(positions.size()) {
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      const auto number = static_cast<std::size_t>(rank);
+      rank_at_[place(positions[number])] = rank;
+      const std::uint64_t rows =
+          traffic.parts.empty() ? share(traffic.rows, shape.size(), rank) : traffic.parts[number];
+      shards_.push_back(rows * traffic.row_bytes);
     }
   }
 
@@ -41,6 +37,26 @@ class CollectiveFlows {
         return rows_cols(phase);
       default:
         throw InternalError("the flows of a collective were asked for an algorithm without phases");
+    }
+  }
+
+  /// Parts go outward from their members, or sums of them inward, against the direction of the stream.
+  void add_stream(const StreamSpec& stream, Phase phase) {
+    const std::vector<int> line = ranks_along(topology::snake(shape_));
+    const auto rank_of = [&line](int on_line) { return line[static_cast<std::size_t>(on_line)]; };
+    for (const StreamTransfer& transfer : stream_transfers(stream.variant, stream.relay, shape_.size())) {
+      const int from = rank_of(transfer.from), to = rank_of(transfer.to);
+      const bool outward = phase == Phase::gather;
+      send(outward ? from : to, outward ? to : from, shard(rank_of(transfer.owner)));
+    }
+  }
+
+  /// Each member passes on all shards but one: its own sum, or what the next member had from the start.
+  void ring(Phase phase) {
+    const std::vector<int> order = ranks_along(topology::hamiltonian_cycle(shape_).positions);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const int next = order[(i + 1) % order.size()];
+      send(order[i], next, bytes_ - shard(phase == Phase::reduce ? order[i] : next));
     }
   }
 
@@ -70,15 +86,6 @@ class CollectiveFlows {
 
   void send(int from, int to, Bytes bytes) {
     if (bytes > 0) flows_.push_back({from, to, bytes});
-  }
-
-  /// Each member passes on all shards but one: its own sum, or what the next member had from the start.
-  void ring(Phase phase) {
-    const std::vector<int> order = ranks_along(topology::hamiltonian_cycle(shape_).positions);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const int next = order[(i + 1) % order.size()];
-      send(order[i], next, bytes_ - shard(phase == Phase::reduce ? order[i] : next));
-    }
   }
 
   /// Members in a chain that own `owned` bytes each: values flow outward from their owners, sums inward.
@@ -145,22 +152,57 @@ std::vector<RankFlow> transfers(TrafficPattern pattern, Bytes bytes, int size) {
   return flows;
 }
 
+std::vector<RankFlow> exchange(const AxisTraffic& traffic, int size) {
+  std::vector<RankFlow> flows;
+  for (int from = 0; from < size; ++from) {
+    for (int to = 0; to < size; ++to) {
+      const Bytes bytes = traffic.parts[static_cast<std::size_t>(from)] *
+                          traffic.factors[static_cast<std::size_t>(to)] * traffic.row_bytes;
+      if (from != to && bytes > 0) flows.push_back({from, to, bytes});
+    }
+  }
+  return flows;
+}
+
+void add_collective(GroupFlows& flows, TrafficPattern pattern, Collective algorithm) {
+  if (algorithm == Collective::tree) return flows.add_tree(pattern);
+  if (pattern != TrafficPattern::all_gather) flows.add(algorithm, Phase::reduce);
+  if (pattern != TrafficPattern::reduce_scatter) flows.add(algorithm, Phase::gather);
+}
+
 }  // namespace
 
-std::vector<RankFlow> group_flows(TrafficPattern pattern, Bytes bytes, const Shape& shape,
-                                  const std::vector<Coord>& positions, Collective algorithm, int chunks) {
+std::vector<RankFlow> group_flows(const AxisTraffic& traffic, const Shape& shape,
+                                  const std::vector<Coord>& positions, Collective algorithm,
+                                  const StreamSpec& stream) {
   require_invariant(static_cast<std::size_t>(shape.size()) == positions.size(),
                     "each member of a group has a position");
-  if (shape.size() == 1 || bytes == 0) return {};
-  const bool reduces = pattern == TrafficPattern::reduce_scatter || pattern == TrafficPattern::all_reduce;
-  const bool gathers = pattern == TrafficPattern::all_gather || pattern == TrafficPattern::all_reduce;
-  if (!reduces && !gathers) return transfers(pattern, bytes, shape.size());
-  CollectiveFlows flows(bytes, shape, positions, chunks);
-  if (algorithm == Collective::tree) {
-    flows.add_tree(pattern);
-  } else {
-    if (reduces) flows.add(algorithm, Phase::reduce);
-    if (gathers) flows.add(algorithm, Phase::gather);
+  if (shape.size() == 1 || traffic.bytes() == 0) return {};
+  GroupFlows flows(traffic, shape, positions);
+  switch (traffic.pattern) {
+    case TrafficPattern::all_gather:
+    case TrafficPattern::reduce_scatter:
+    case TrafficPattern::all_reduce:
+      add_collective(flows, traffic.pattern, algorithm);
+      break;
+    case TrafficPattern::stream_outward:
+      flows.add_stream(stream, Phase::gather);
+      break;
+    case TrafficPattern::stream_inward:
+      flows.add_stream(stream, Phase::reduce);
+      break;
+    case TrafficPattern::ring_outward:
+      flows.ring(Phase::gather);
+      break;
+    case TrafficPattern::ring_inward:
+      flows.ring(Phase::reduce);
+      break;
+    case TrafficPattern::exchange:
+      return exchange(traffic, shape.size());
+    case TrafficPattern::to_next:
+    case TrafficPattern::to_previous:
+    case TrafficPattern::between_ends:
+      return transfers(traffic.pattern, traffic.bytes(), shape.size());
   }
   return flows.take();
 }

@@ -165,17 +165,6 @@ Layout strides(const Layout& inner, const Shape& shape) {
   return outer;
 }
 
-/// The ranks whose tile is `number` in a layout.
-Ranks ranks_at(const std::vector<AxisRequest>& axes, std::size_t number) {
-  Ranks ranks;
-  for (const AxisRequest& axis : axes) {
-    const auto degree = static_cast<std::size_t>(axis.degree);
-    ranks.at(axis.axis) = static_cast<int>(number % degree);
-    number /= degree;
-  }
-  return ranks;
-}
-
 Layout add_axis(const Layout& inner, const AxisRequest& axis, const Shape& shape) {
   if (axis.placement == Placement::strided) return strides(inner, shape);
   const bool snake = axis.placement == Placement::snake;
@@ -253,6 +242,13 @@ std::vector<Coord> compress(const std::vector<Coord>& places, Shape& grid) {
   return positions;
 }
 
+/// Whether one group lies as another does, some way off.
+bool is_moved(const std::vector<Coord>& group, const std::vector<Coord>& other) {
+  const int x = other.front().x - group.front().x, y = other.front().y - group.front().y;
+  return std::equal(group.begin(), group.end(), other.begin(),
+                    [&](Coord a, Coord b) { return a.x + x == b.x && a.y + y == b.y; });
+}
+
 }  // namespace
 
 AxisMapping explicit_mapping(Placement placement, const Shape& shape) {
@@ -264,7 +260,12 @@ AxisMapping explicit_mapping(Placement placement, const Shape& shape) {
 }
 
 Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) {
-  for (int i = 0; i < kAxes; ++i) degrees_[static_cast<std::size_t>(i)] = plan.degree(static_cast<Axis>(i));
+  std::size_t tiles = 1;
+  for (std::size_t i = 0; i < degrees_.size(); ++i) {
+    degrees_[i] = plan.degree(static_cast<Axis>(i));
+    strides_[i] = tiles;
+    tiles *= static_cast<std::size_t>(degrees_[i]);
+  }
   const std::vector<AxisRequest> axes = requests(plan);
   const std::vector<Shape> shapes = ShapeSearch(axes, mesh.shape()).run();
   Layout layout;
@@ -281,20 +282,25 @@ Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) {
   tiles_.resize(layout.places.size());
   for (std::size_t number = 0; number < layout.places.size(); ++number) {
     const Coord place = layout.places[number];
-    tiles_[index(ranks_at(axes, number))] = mesh.tile_at({corner.x + place.x, corner.y + place.y});
+    std::size_t at = 0, outer = number;
+    for (const AxisRequest& axis : axes) {
+      const auto degree = static_cast<std::size_t>(axis.degree);
+      at += outer % degree * strides_[static_cast<std::size_t>(axis.axis)];
+      outer /= degree;
+    }
+    tiles_[at] = mesh.tile_at({corner.x + place.x, corner.y + place.y});
   }
   if (!strided) return;
   for (const AxisRequest& axis : axes) observe(axis.axis, mesh);
 }
 
 std::size_t Mapping::index(const Ranks& ranks) const {
-  std::size_t result = 0;
-  for (int i = kAxes; i-- > 0;) {
-    const auto axis = static_cast<Axis>(i);
-    result = result * static_cast<std::size_t>(degrees_[static_cast<std::size_t>(i)]) +
-             static_cast<std::size_t>(ranks.at(axis));
-  }
-  return result;
+  static_assert(kAxes == 6);
+  const auto term = [this](Axis axis, int rank) {
+    return static_cast<std::size_t>(rank) * strides_[static_cast<std::size_t>(axis)];
+  };
+  return term(Axis::tp, ranks.tp) + term(Axis::tatp, ranks.tatp) + term(Axis::sp, ranks.sp) +
+         term(Axis::ep, ranks.ep) + term(Axis::dp, ranks.dp) + term(Axis::pp, ranks.pp);
 }
 
 std::vector<TileId> Mapping::group(Axis axis, Ranks ranks) const {
@@ -306,20 +312,12 @@ std::vector<TileId> Mapping::group(Axis axis, Ranks ranks) const {
   return members;
 }
 
-/// The member with rank 0 of each group of an axis.
-std::vector<Ranks> Mapping::first_members(Axis axis) const {
-  std::vector<Ranks> members{{}};
-  for (int i = 0; i < kAxes; ++i) {
-    const auto other = static_cast<Axis>(i);
-    if (other == axis) continue;
-    std::vector<Ranks> more;
-    for (const Ranks& each : members) {
-      for (int rank = 0; rank < degrees_[static_cast<std::size_t>(i)]; ++rank) {
-        more.push_back(each);
-        more.back().at(other) = rank;
-      }
-    }
-    members = std::move(more);
+/// Where the member with rank 0 of each group of an axis stands in tiles_.
+std::vector<std::size_t> Mapping::first_members(Axis axis) const {
+  const auto own = static_cast<std::size_t>(axis);
+  std::vector<std::size_t> members;
+  for (std::size_t i = 0; i < tiles_.size(); ++i) {
+    if (i / strides_[own] % static_cast<std::size_t>(degrees_[own]) == 0) members.push_back(i);
   }
   return members;
 }
@@ -338,20 +336,26 @@ const std::vector<Coord>& Mapping::axis_positions(Axis axis) const {
 /// Takes the shape and positions of an axis from the tiles, when all groups of the axis make the same grid.
 void Mapping::observe(Axis axis, const Mesh& mesh) {
   const int degree = degrees_[static_cast<std::size_t>(axis)];
-  const std::vector<Ranks> groups = first_members(axis);
+  if (degree == 1) return;
   Shape common;
-  std::vector<Coord> positions;
+  std::vector<Coord> positions, first, places;
   bool grid = true;
-  for (std::size_t number = 0; number < groups.size() && grid; ++number) {
-    std::vector<Coord> places;
-    for (const TileId tile : group(axis, groups[number])) places.push_back(mesh.coord(tile));
-    Shape shape;
-    std::vector<Coord> found = compress(places, shape);
-    if (number == 0) {
-      common = shape;
-      positions = found;
+  for (const std::size_t start : first_members(axis)) {
+    places.clear();
+    for (int rank = 0; rank < degree; ++rank) {
+      const auto further = static_cast<std::size_t>(rank) * strides_[static_cast<std::size_t>(axis)];
+      places.push_back(mesh.coord(tiles_[start + further]));
     }
-    grid = shape.size() == degree && shape == common && found == positions;
+    if (first.empty()) {
+      first = places;
+      positions = compress(places, common);
+      grid = common.size() == degree;
+    } else if (!is_moved(first, places)) {
+      Shape shape;
+      const std::vector<Coord> found = compress(places, shape);
+      grid = shape == common && found == positions;
+    }
+    if (!grid) break;
   }
   shapes_[axis] = grid ? common : Shape{1, degree};
   positions_[axis] = grid ? positions : topology::row_major({1, degree});

@@ -52,8 +52,9 @@ class Mapping {
  private:
   void observe(Axis axis, const topology::Mesh& mesh);
   std::size_t index(const Ranks& ranks) const;
-  std::vector<Ranks> first_members(Axis axis) const;
+  std::vector<std::size_t> first_members(Axis axis) const;
   std::array<int, kAxes> degrees_{};
+  std::array<std::size_t, kAxes> strides_{};  ///< in tiles_, from one rank of an axis to the next
   std::vector<TileId> tiles_;
   std::map<Axis, topology::Shape> shapes_;
   std::map<Axis, AxisMapping> laid_out_;

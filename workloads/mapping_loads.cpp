@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "topology/shapes.h"
 #include "workloads/collectives.h"
 
 namespace wafersim::workloads {
@@ -20,16 +21,28 @@ std::optional<CollectiveKind> kind_of(TrafficPattern pattern) {
   }
 }
 
+/// Turns `ranks` to the next group within the spans; false behind the last.
+bool next_group(Axis of, const RankSpans& spans, Ranks& ranks) {
+  for (int i = 0; i < kAxes; ++i) {
+    const auto axis = static_cast<Axis>(i);
+    if (axis == of) continue;
+    const RankSpan& span = spans[static_cast<std::size_t>(i)];
+    if (++ranks.at(axis) < span.first + span.count) return true;
+    ranks.at(axis) = span.first;
+  }
+  return false;
+}
+
 }  // namespace
 
 MappingLoads::MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSpec& plan,
                            const models::HardwareModel& hardware, const topology::Routing& routing,
                            const topology::Mesh& mesh)
     : plan_(plan), hardware_(hardware), meter_(routing, mesh) {
-  std::map<std::tuple<Axis, RankSpan, RankSpan, RankSpan>, std::size_t> known;
+  std::map<std::tuple<Axis, RankSpans>, std::size_t> known;
   for (const AxisTraffic& part : traffic) {
-    const auto [found, fresh] = known.emplace(std::tuple(part.axis, part.tp, part.pp, part.dp), sets_.size());
-    if (fresh) sets_.push_back({part.axis, part.tp, part.pp, part.dp, {}});
+    const auto [found, fresh] = known.emplace(std::tuple(part.axis, part.spans), sets_.size());
+    if (fresh) sets_.push_back({part.axis, part.spans, {}});
     sets_[found->second].traffic.push_back(part);
   }
 }
@@ -37,53 +50,65 @@ MappingLoads::MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSp
 Collective MappingLoads::algorithm(const AxisTraffic& traffic, const topology::Shape& shape) {
   const std::optional<CollectiveKind> kind = kind_of(traffic.pattern);
   if (!kind || plan_.collectives != Collective::automatic) return plan_.collectives;
-  const auto key = std::tuple(traffic.pattern, shape.rows, shape.cols, traffic.bytes);
+  const auto key = std::tuple(traffic.pattern, shape.rows, shape.cols, traffic.bytes());
   const auto known = algorithms_.find(key);
   if (known != algorithms_.end()) return known->second;
   Group group;
   group.size = shape.size();
   group.shape = shape;
-  const Collective chosen = choose_algorithm(plan_.collectives, *kind, group, traffic.bytes, hardware_);
+  const Collective chosen = choose_algorithm(plan_.collectives, *kind, group, traffic.bytes(), hardware_);
   algorithms_.emplace(key, chosen);
   return chosen;
 }
 
-/// What the members of each group of a set send each other in an iteration, added up by pair of ranks.
-std::vector<RankFlow> MappingLoads::flows(const GroupSet& set, const Mapping& mapping) {
-  const topology::Shape shape = mapping.axis_shape(set.axis);
+/// What the members of each group of a set send each other in an iteration, added up by pair of ranks. Some
+/// of the ranks of an axis make a chain, whatever the shape of them all.
+const std::vector<RankFlow>& MappingLoads::flows(GroupSet& set, const Mapping& mapping) {
+  const int members = set.spans[static_cast<std::size_t>(set.axis)].count;
+  const bool whole = members == plan_.degree(set.axis);
+  const topology::Shape shape = whole ? mapping.axis_shape(set.axis) : topology::Shape{1, members};
+  const std::vector<topology::Coord> chain =
+      whole ? std::vector<topology::Coord>{} : topology::row_major(shape);
+  const std::vector<topology::Coord>& positions = whole ? mapping.axis_positions(set.axis) : chain;
+  for (const Arrangement& known : set.arrangements) {
+    if (known.shape == shape && known.positions == positions) return known.flows;
+  }
   std::map<std::pair<int, int>, Bytes> sums;
   for (const AxisTraffic& traffic : set.traffic) {
     for (const RankFlow& flow :
-         group_flows(traffic.pattern, traffic.bytes, shape, mapping.axis_positions(set.axis),
-                     algorithm(traffic, shape), plan_.collective_chunks)) {
+         group_flows(traffic, shape, positions, algorithm(traffic, shape), plan_.stream)) {
       sums[{flow.from, flow.to}] += flow.bytes * traffic.times;
     }
   }
-  std::vector<RankFlow> all;
-  for (const auto& [ranks, bytes] : sums) all.push_back({ranks.first, ranks.second, bytes});
-  return all;
+  Arrangement& made = set.arrangements.emplace_back(Arrangement{shape, positions, {}});
+  for (const auto& [ranks, bytes] : sums) made.flows.push_back({ranks.first, ranks.second, bytes});
+  return made.flows;
 }
 
 /// Calls `visit` for each demand until it returns false.
 template <class Visit>
 bool MappingLoads::for_each_demand(const Mapping& mapping, const Visit& visit) {
-  for (const GroupSet& set : sets_) {
-    const std::vector<RankFlow> between = flows(set, mapping);
-    const auto span = [&](Axis axis, const RankSpan& of) { return axis == set.axis ? RankSpan{0, 1} : of; };
-    const RankSpan tps = span(Axis::tp, set.tp), pps = span(Axis::pp, set.pp), dps = span(Axis::dp, set.dp);
-    for (int dp = dps.first; dp < dps.first + dps.count; ++dp) {
-      for (int pp = pps.first; pp < pps.first + pps.count; ++pp) {
-        for (int tp = tps.first; tp < tps.first + tps.count; ++tp) {
-          const auto member = [&](int rank) {
-            Ranks ranks{.tp = tp, .dp = dp, .pp = pp};
-            ranks.at(set.axis) = rank;
-            return mapping.tile(ranks);
-          };
-          for (const RankFlow& flow : between) {
-            if (!visit(topology::Demand{member(flow.from), member(flow.to), flow.bytes})) return false;
-          }
-        }
+  std::vector<TileId> members;
+  for (GroupSet& set : sets_) {
+    const std::vector<RankFlow>& between = flows(set, mapping);
+    const auto axis = static_cast<std::size_t>(set.axis);
+    Ranks ranks;
+    for (int i = 0; i < kAxes; ++i)
+      ranks.at(static_cast<Axis>(i)) = set.spans[static_cast<std::size_t>(i)].first;
+    int& own = ranks.at(set.axis);
+    bool more = true;
+    while (more) {
+      members.clear();
+      for (int rank = 0; rank < set.spans[axis].count; ++rank) {
+        own = set.spans[axis].first + rank;
+        members.push_back(mapping.tile(ranks));
       }
+      for (const RankFlow& flow : between) {
+        const topology::Demand demand{members[static_cast<std::size_t>(flow.from)],
+                                      members[static_cast<std::size_t>(flow.to)], flow.bytes};
+        if (!visit(demand)) return false;
+      }
+      more = next_group(set.axis, set.spans, ranks);
     }
   }
   return true;

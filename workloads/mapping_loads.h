@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "models/hardware.h"
 #include "topology/link_loads.h"
@@ -15,7 +17,7 @@ namespace wafersim::workloads {
 /// mappings of the same plan.
 class MappingLoads {
  public:
-  /// `plan` gives degrees, collectives and chunks. All must outlive the object.
+  /// `plan` gives degrees, collectives and the kind of stream. All must outlive the object.
   MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSpec& plan,
                const models::HardwareModel& hardware, const topology::Routing& routing,
                const topology::Mesh& mesh);
@@ -28,16 +30,23 @@ class MappingLoads {
   topology::Demands demands(const Mapping& mapping);
 
  private:
+  /// How the members of a group lie, and what they then send each other in an iteration.
+  struct Arrangement {
+    topology::Shape shape;
+    std::vector<topology::Coord> positions;
+    std::vector<RankFlow> flows;
+  };
   /// All traffic of one axis between the same groups.
   struct GroupSet {
     Axis axis;
-    RankSpan tp, pp, dp;
+    RankSpans spans;
     std::vector<AxisTraffic> traffic;
+    std::vector<Arrangement> arrangements{};  ///< met so far
   };
 
   template <class Visit>
   bool for_each_demand(const Mapping& mapping, const Visit& visit);
-  std::vector<RankFlow> flows(const GroupSet& set, const Mapping& mapping);
+  const std::vector<RankFlow>& flows(GroupSet& set, const Mapping& mapping);
   Collective algorithm(const AxisTraffic& traffic, const topology::Shape& shape);
 
   const PlanSpec& plan_;

@@ -35,8 +35,6 @@ constexpr std::array<std::uint64_t, 128> kAcceptance = [] {
 constexpr std::uint64_t kHottest = 1U << 14;
 constexpr int kHalvings = 12;  ///< of the temperature, at equal distances
 constexpr int kMaxChains = 64;
-/// By how much more tiles a search on straight routes may measure.
-constexpr std::uint64_t kStraightFactor = 4;
 
 /// By how much `worse` is above `better`, in parts of 2^16; more than a whole counts as a whole.
 std::uint64_t excess(Bytes worse, Bytes better) {
@@ -53,9 +51,7 @@ class MappingSearch {
         limits_(limits),
         candidates_(input.plan),
         traffic_(plan_traffic(input.model, input.training, input.plan)),
-        loads_(traffic_, input.plan, input.hardware, routing, input.mesh) {
-    if (routing.straight_first()) limits_.tiles *= kStraightFactor;
-  }
+        loads_(traffic_, input.plan, input.hardware, routing, input.mesh) {}
 
   MappingChoice run() {
     measure_standard();
@@ -87,7 +83,7 @@ class MappingSearch {
   }
   std::uint64_t annealing_budget() const {
     const auto tiles = static_cast<std::uint64_t>(input_.plan.tiles_used());
-    return std::max(limits_.least_measured, limits_.tiles / tiles);
+    return std::max(limits_.least_measured, std::min(limits_.most_measured, limits_.tiles / tiles));
   }
 
   /// Nothing when the plan cannot be laid out or a message has no live route.

@@ -33,11 +33,12 @@ struct MappingChoice {
 struct SearchLimits {
   /// Up to this many candidates are measured all, otherwise the search anneals. Large plans measure fewer.
   std::uint64_t exhaustive_candidates = 20'000;
-  /// Tiles laid out and measured in all; four times as many where routes are straight (xy and yx without
-  /// faults), which are measured faster. Some seconds of time.
+  /// Tiles laid out and measured in all: about a second of time where routes are straight (xy and yx without
+  /// faults), some seconds otherwise.
   std::uint64_t tiles = std::uint64_t{1} << 22;
-  /// Measurements that annealing makes at least, whatever the plan's size.
+  /// Measurements that annealing makes at least, whatever the plan's size, and at most.
   std::uint64_t least_measured = 64;
+  std::uint64_t most_measured = 40'000;
 };
 
 /// Chooses the placement, the shape and (unless `plan.order_given`) the nesting of the axes whose placement

@@ -194,11 +194,17 @@ void check_tiles(Faults& faults, const PlanSpec& plan, const topology::Mesh& mes
   const std::int64_t needed = replica * plan.dp;
   if (needed <= alive) return;
   const std::int64_t replicas = alive / replica;
+  std::string degrees = fmt::format("dp {}", plan.dp), inner;
+  for (const Axis axis : default_order()) {
+    const bool always = axis == Axis::tp || axis == Axis::pp;
+    if (axis == Axis::dp || (plan.degree(axis) == 1 && !always)) continue;
+    degrees += fmt::format(" * {} {}", to_string(axis), plan.degree(axis));
+    inner += fmt::format("{}{}", inner.empty() ? "" : " * ", to_string(axis));
+  }
   const std::string nearest =
-      replicas > 0 ? fmt::format("dp {}", replicas) : fmt::format("dp 1 with tp * pp <= {}", alive);
-  faults.push_back(fmt::format(
-      "the plan needs {} tiles (dp {} * tp {} * pp {}), the wafer has {} that live; nearest valid: {}",
-      needed, plan.dp, plan.tp, plan.pp, alive, nearest));
+      replicas > 0 ? fmt::format("dp {}", replicas) : fmt::format("dp 1 with {} <= {}", inner, alive);
+  faults.push_back(fmt::format("the plan needs {} tiles ({}), the wafer has {} that live; nearest valid: {}", needed,
+                               degrees, alive, nearest));
 }
 
 }  // namespace

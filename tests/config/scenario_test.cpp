@@ -286,8 +286,9 @@ TEST_F(ScenarioFile, JsonHoldsNumbersBooleansAndTexts) {
   EXPECT_EQ(json.at("wafer").at("clock"), "1 GHz");
   EXPECT_EQ(json.at("model").at("layers"), 2);
   EXPECT_EQ(json.at("model").at("linear_bias"), true);
-  EXPECT_EQ(json.at("plan").at("tatp"), 1);
-  EXPECT_EQ(json.at("plan").at("mapping").at("order"), (std::vector<std::string>{"tp", "pp", "dp"}));
+  EXPECT_EQ(json.at("plan").at("tatp").at("degree"), 1);
+  EXPECT_EQ(json.at("plan").at("mapping").at("order"),
+            (std::vector<std::string>{"tp", "tatp", "sp", "pp", "dp"}));
 }
 
 TEST_F(ScenarioFile, UnreadableFilesAreIoErrors) {

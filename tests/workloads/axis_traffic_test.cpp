@@ -1,10 +1,15 @@
 #include "workloads/axis_traffic.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 
+#include "base/error.h"
+#include "base/random.h"
 #include "tests/workloads/lowering_fixture.h"
 #include "workloads/mapping_loads.h"
 #include "workloads/trace_demands.h"
@@ -107,6 +112,219 @@ TEST(PlanTraffic, EqualsTheTraceInTheSpecialCases) {
   }
 }
 
+/// A small model whose every size is ragged over any degree, for plans that cut the sequence.
+struct CutSequence : LoweringFixture {
+  CutSequence() {
+    model.attention_kernel = models::AttentionKernel::fused;
+    model.attention = models::AttentionMask::causal;
+    model.layers = 3;
+    model.heads = 12;
+    model.kv_heads = 6;
+    model.hidden = 52;
+    model.ffn = 210;
+    model.vocab = 131;
+    model.context = model.sequence = 37;
+    plan.collectives = Collective::automatic;
+  }
+  void stream(int degree, StreamVariant variant = StreamVariant::flood,
+              StreamRelay relay = StreamRelay::cut_through) {
+    plan.tatp = degree;
+    plan.stream.variant = variant;
+    plan.stream.relay = relay;
+  }
+  void cut(SequenceParallel kind, int degree) {
+    plan.sp = kind;
+    plan.sp_degree = degree;
+  }
+};
+
+constexpr std::array kVariants = {StreamVariant::flood, StreamVariant::wrapped_ring,
+                                  StreamVariant::interleaved_ring};
+constexpr std::array kRelays = {StreamRelay::cut_through, StreamRelay::store_and_forward};
+
+TEST(PlanTraffic, EqualsTheTraceOfTensorStreams) {
+  for (const StreamVariant variant : kVariants) {
+    for (const StreamRelay relay : kRelays) {
+      for (const StreamAttention attention : {StreamAttention::stream_kv, StreamAttention::heads}) {
+        for (const int degree : {2, 5, 6}) {
+          SCOPED_TRACE(testing::Message()
+                       << "variant " << static_cast<int>(variant) << ", relay " << static_cast<int>(relay)
+                       << ", attention " << static_cast<int>(attention) << ", tatp " << degree);
+          CutSequence fixture;
+          fixture.stream(degree, variant, relay);
+          fixture.plan.stream.attention = attention;
+          fixture.plan.mapping[Axis::tatp] = {degree == 6 ? Placement::block : Placement::snake, {}};
+          expect_equal_to_trace(fixture);
+        }
+      }
+    }
+  }
+}
+
+TEST(PlanTraffic, EqualsTheTraceOfStreamsInPieces) {
+  for (const int near : {1, 2, 3}) {
+    for (const models::Recompute recompute : {models::Recompute::none, models::Recompute::full}) {
+      SCOPED_TRACE(testing::Message() << "near " << near << ", recompute " << static_cast<int>(recompute));
+      CutSequence fixture;
+      fixture.set_degrees(1, 2, 1);
+      fixture.stream(3);
+      fixture.plan.overlap_near = near;
+      fixture.training.recompute = recompute;
+      expect_equal_to_trace(fixture);
+    }
+  }
+}
+
+TEST(PlanTraffic, EqualsTheTraceOfRingAndUlysses) {
+  for (const SequenceParallel kind : {SequenceParallel::ring, SequenceParallel::ulysses}) {
+    for (const int degree : {2, 3, 4, 6}) {
+      for (const models::Recompute recompute : {models::Recompute::none, models::Recompute::full}) {
+        SCOPED_TRACE(testing::Message() << "sp " << static_cast<int>(kind) << " " << degree << ", recompute "
+                                        << static_cast<int>(recompute));
+        CutSequence fixture;
+        fixture.cut(kind, degree);
+        fixture.training.recompute = recompute;
+        expect_equal_to_trace(fixture);
+      }
+    }
+  }
+}
+
+TEST(PlanTraffic, EqualsTheTraceWhereStreamsMeetOtherCuts) {
+  const std::vector<std::pair<const char*, void (*)(CutSequence&)>> cases = {
+      {"ring of lines", [](CutSequence& f) { f.cut(SequenceParallel::ring, 3); }},
+      {"ring with heads over tatp",
+       [](CutSequence& f) {
+         f.cut(SequenceParallel::ring, 3);
+         f.plan.stream.attention = StreamAttention::heads;
+       }},
+      {"lines after ulysses", [](CutSequence& f) { f.cut(SequenceParallel::ulysses, 3); }},
+      {"megatron", [](CutSequence& f) { f.plan.sp = SequenceParallel::megatron; }},
+      {"megatron, stages",
+       [](CutSequence& f) {
+         f.plan.sp = SequenceParallel::megatron;
+         f.plan.pp = 3;
+       }},
+      {"parallel residual",
+       [](CutSequence& f) {
+         f.plan.sp = SequenceParallel::megatron;
+         f.model.parallel_residual = true;
+       }},
+      {"shared kv heads",
+       [](CutSequence& f) {
+         f.plan.tp = 5;
+         f.model.kv_heads = 3;
+       }},
+      {"tied, zero 1",
+       [](CutSequence& f) {
+         f.model.tied_embeddings = true;
+         f.plan.pp = 2;
+         f.plan.dp = 4;
+         f.plan.zero = 1;
+       }},
+      {"pieces", [](CutSequence& f) {
+         f.plan.overlap_near = 2;
+         f.plan.collective_chunks = 3;
+       }}};
+  for (const auto& [name, change] : cases) {
+    SCOPED_TRACE(name);
+    CutSequence fixture;
+    fixture.set_degrees(1, 2, 1);
+    fixture.stream(3, StreamVariant::interleaved_ring);
+    change(fixture);
+    expect_equal_to_trace(fixture);
+  }
+}
+
+/// One of the choices, by a stream of random numbers.
+template <class Choices>
+auto draw(RandomStream& random, const Choices& choices) {
+  return *(std::begin(choices) + static_cast<std::ptrdiff_t>(random.below(std::size(choices))));
+}
+
+/// Whatever a scenario may ask for; plans that validate_plan refuses are left out.
+CutSequence random_plan(RandomStream& random) {
+  constexpr std::array kDegrees = {1, 1, 2, 3, 4};
+  constexpr std::array kFlags = {false, true};
+  CutSequence f;
+  f.model.layers = 6;
+  f.model.kv_heads = draw(random, std::array{1, 3, 4, 6, 12});
+  f.model.parallel_residual = draw(random, kFlags);
+  f.model.tied_embeddings = draw(random, kFlags);
+  f.model.final_norm = draw(random, kFlags);
+  f.model.embedding = draw(random, std::array{true, true, false});
+  f.model.head = draw(random, std::array{true, true, false});
+  f.model.linear_bias = draw(random, kFlags);
+  f.model.mlp = draw(random, std::array{models::Mlp::gelu, models::Mlp::swiglu});
+  f.model.norm = draw(random, std::array{models::Norm::layernorm, models::Norm::rmsnorm});
+  f.model.positions = draw(random, std::array{models::Positions::learned, models::Positions::rotary});
+  f.model.attention = draw(random, std::array{models::AttentionMask::causal, models::AttentionMask::full});
+  f.set_degrees(draw(random, std::array{1, 2, 3}), draw(random, std::array{1, 2, 3, 5}),
+                draw(random, std::array{1, 1, 2, 3}));
+  f.stream(draw(random, kDegrees), draw(random, kVariants), draw(random, kRelays));
+  f.plan.stream.attention = draw(random, std::array{StreamAttention::stream_kv, StreamAttention::heads});
+  f.plan.sp = draw(random, std::array{SequenceParallel::none, SequenceParallel::megatron,
+                                      SequenceParallel::ulysses, SequenceParallel::ring});
+  if (f.plan.sp == SequenceParallel::ulysses || f.plan.sp == SequenceParallel::ring) {
+    f.plan.sp_degree = draw(random, kDegrees);
+  }
+  f.plan.overlap_near = draw(random, std::array{1, 2});
+  f.plan.collective_chunks = draw(random, std::array{1, 3});
+  f.plan.collectives = draw(random, std::array{Collective::automatic, Collective::ring, Collective::line,
+                                               Collective::rows_cols, Collective::tree});
+  f.plan.zero = draw(random, std::array{0, 1});
+  f.plan.pp_transfer_full = draw(random, kFlags);
+  f.plan.schedule = draw(
+      random, std::array{PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b,
+                         PipelineSchedule::interleaved, PipelineSchedule::zb_h1, PipelineSchedule::zb_h2});
+  if (f.plan.schedule == PipelineSchedule::interleaved) f.plan.virtual_stages = 2;
+  if (f.plan.schedule == PipelineSchedule::zb_h2) f.training.clip_grad = false;
+  f.plan.embedding = draw(random, std::array{EmbeddingTable::sharded, EmbeddingTable::replicated});
+  f.training.global_batch = 12;
+  f.training.microbatch = draw(random, std::array{1, 2});
+  f.training.precision = draw(random, std::array{Precision::bf16, Precision::fp32, Precision::fp8});
+  if (draw(random, kFlags)) f.training.gradient_precision = Precision::fp32;
+  f.training.recompute = draw(
+      random, std::array{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
+  f.training.optimizer = draw(random, std::array{Optimizer::adam, Optimizer::none});
+  const Axis moved = draw(random, default_order());
+  f.plan.mapping[moved] = {draw(random, std::array{Placement::block, Placement::snake, Placement::strided}),
+                           {}};
+  std::rotate(f.plan.order.begin(), f.plan.order.begin() + static_cast<std::ptrdiff_t>(random.below(5)),
+              f.plan.order.end());
+  return f;
+}
+
+std::string described(const LoweringFixture& f) {
+  std::string text;
+  for (const Axis axis : default_order()) text += fmt::format("{} {} ", to_string(axis), f.plan.degree(axis));
+  return text + fmt::format(
+                    "sp {} attention {} variant {} relay {} near {} zero {} {} kv {} tied {} {} embedding {}",
+                    static_cast<int>(f.plan.sp), static_cast<int>(f.plan.stream.attention),
+                    static_cast<int>(f.plan.stream.variant), static_cast<int>(f.plan.stream.relay),
+                    f.plan.overlap_near, f.plan.zero, to_string(f.plan.collectives), f.model.kv_heads,
+                    f.model.tied_embeddings, to_string(f.plan.schedule), static_cast<int>(f.plan.embedding));
+}
+
+TEST(PlanTraffic, EqualsTheTraceOfRandomPlans) {
+  RandomStream random(1, "plans");
+  int compared = 0;
+  for (int i = 0; i < 120; ++i) {
+    const CutSequence fixture = random_plan(random);
+    try {
+      validate_plan(fixture.plan, fixture.training, fixture.model, fixture.mesh());
+      const Mapping laid_out(fixture.plan, fixture.mesh());
+    } catch (const PlanError&) {
+      continue;
+    }
+    if (fixture.plan.tiles_used() == 1 || fixture.plan.tiles_used() > 72) continue;
+    SCOPED_TRACE(described(fixture));
+    expect_equal_to_trace(fixture);
+    ++compared;
+  }
+  EXPECT_GE(compared, 40);
+}
+
 TEST(PlanTraffic, AxesOfDegreeOneHaveNone) {
   LoweringFixture fixture;
   EXPECT_TRUE(plan_traffic(fixture.model, fixture.training, fixture.plan).empty());
@@ -118,29 +336,65 @@ TEST(PlanTraffic, EqualRanksShareTheirEntries) {
   fixture.set_degrees(2, 8, 4);
   const auto traffic = plan_traffic(fixture.model, fixture.training, fixture.plan);
   for (const AxisTraffic& part : traffic) {
-    EXPECT_EQ(part.tp, (RankSpan{0, 8}));
-    EXPECT_EQ(part.dp, (RankSpan{0, 2}));
+    EXPECT_EQ(part.span(Axis::tp), (RankSpan{0, 8}));
+    EXPECT_EQ(part.span(Axis::dp), (RankSpan{0, 2}));
   }
+}
+
+using Sent = std::map<std::pair<int, int>, Bytes>;
+
+/// What the members of a group in `shape` send each other.
+Sent sent(const AxisTraffic& traffic, const Shape& shape, const std::vector<topology::Coord>& positions,
+          const StreamSpec& stream = {}) {
+  Sent sums;
+  for (const RankFlow& flow : group_flows(traffic, shape, positions, Collective::line, stream)) {
+    sums[{flow.from, flow.to}] += flow.bytes;
+  }
+  return sums;
 }
 
 /// Bytes sent along the links of a line of n by both phases: (1 - 1/n) D n / 2 each way, over all links.
 TEST(GroupFlows, ALineCarriesItsShards) {
-  const auto flows =
-      group_flows(TrafficPattern::all_gather, 400, Shape{1, 4}, row_major({1, 4}), Collective::line, 1);
-  std::map<std::pair<int, int>, Bytes> sent;
-  for (const RankFlow& flow : flows) sent[{flow.from, flow.to}] += flow.bytes;
-  EXPECT_EQ(sent,
-            (std::map<std::pair<int, int>, Bytes>{
-                {{0, 1}, 100}, {{1, 2}, 200}, {{2, 3}, 300}, {{3, 2}, 100}, {{2, 1}, 200}, {{1, 0}, 300}}));
+  const AxisTraffic traffic{.pattern = TrafficPattern::all_gather, .rows = 400};
+  EXPECT_EQ(sent(traffic, {1, 4}, row_major({1, 4})),
+            (Sent{{{0, 1}, 100}, {{1, 2}, 200}, {{2, 3}, 300}, {{3, 2}, 100}, {{2, 1}, 200}, {{1, 0}, 300}}));
 }
 
 TEST(GroupFlows, TransfersFollowTheRanks) {
   const auto count = [](TrafficPattern pattern) {
-    return group_flows(pattern, 10, Shape{2, 2}, snake({2, 2}), Collective::automatic, 1).size();
+    return sent({.pattern = pattern, .rows = 10}, {2, 2}, snake({2, 2})).size();
   };
   EXPECT_EQ(count(TrafficPattern::to_next), 3u);
   EXPECT_EQ(count(TrafficPattern::to_previous), 3u);
   EXPECT_EQ(count(TrafficPattern::between_ends), 2u);
+}
+
+/// Blocks of 1, 10 and 100 rows of two bytes.
+AxisTraffic blocks(TrafficPattern pattern) {
+  return {.pattern = pattern, .rows = 111, .row_bytes = 2, .parts = {1, 10, 100}};
+}
+
+TEST(GroupFlows, AFloodGoesOutwardFromTheOwners) {
+  EXPECT_EQ(sent(blocks(TrafficPattern::stream_outward), {1, 3}, row_major({1, 3})),
+            (Sent{{{0, 1}, 2}, {{1, 2}, 22}, {{2, 1}, 200}, {{1, 0}, 220}}));
+  EXPECT_EQ(sent(blocks(TrafficPattern::stream_inward), {1, 3}, row_major({1, 3})),
+            (Sent{{{1, 0}, 2}, {{2, 1}, 22}, {{1, 2}, 200}, {{0, 1}, 220}}));
+}
+
+TEST(GroupFlows, AWrappedRingGoesBackAcrossTheLine) {
+  const StreamSpec direct{.variant = StreamVariant::wrapped_ring, .relay = StreamRelay::cut_through};
+  EXPECT_EQ(sent(blocks(TrafficPattern::stream_outward), {1, 3}, row_major({1, 3}), direct),
+            (Sent{{{0, 1}, 202}, {{1, 2}, 22}, {{2, 0}, 220}}));
+  const StreamSpec relayed{.variant = StreamVariant::wrapped_ring, .relay = StreamRelay::store_and_forward};
+  EXPECT_EQ(sent(blocks(TrafficPattern::stream_outward), {1, 3}, row_major({1, 3}), relayed),
+            (Sent{{{0, 1}, 202}, {{1, 2}, 22}, {{2, 1}, 220}, {{1, 0}, 220}}));
+}
+
+TEST(GroupFlows, AnExchangeIsAProduct) {
+  AxisTraffic traffic = blocks(TrafficPattern::exchange);
+  traffic.factors = {1, 2, 3};
+  EXPECT_EQ(sent(traffic, {1, 3}, row_major({1, 3})),
+            (Sent{{{0, 1}, 4}, {{0, 2}, 6}, {{1, 0}, 20}, {{1, 2}, 60}, {{2, 0}, 200}, {{2, 1}, 400}}));
 }
 
 }  // namespace

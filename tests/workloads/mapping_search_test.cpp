@@ -93,6 +93,29 @@ TEST(MappingSearch, NeverWorseThanTheStandardMappingAndReportsTheRealTrace) {
   }
 }
 
+TEST(MappingSearch, PlacesStreamsAndRingsOfTheSequence) {
+  for (const StreamVariant variant : {StreamVariant::flood, StreamVariant::wrapped_ring}) {
+    for (const auto& [tatp, sp] : {std::pair{6, 1}, std::pair{4, 2}, std::pair{1, 4}}) {
+      SCOPED_TRACE(testing::Message() << "tatp " << tatp << " sp " << sp);
+      Search search(2, 2, 2, {12, 12});
+      search.model.attention_kernel = models::AttentionKernel::fused;
+      search.plan.tatp = tatp;
+      search.plan.stream.variant = variant;
+      search.plan.sp = sp > 1 ? SequenceParallel::ring : SequenceParallel::none;
+      search.plan.sp_degree = sp;
+      search.leave_open(default_order());
+      SearchLimits limits;
+      limits.tiles = 500 * static_cast<std::uint64_t>(search.plan.tiles_used());
+      const MappingChoice choice = search.choose(limits);
+      EXPECT_FALSE(*choice.report->before < choice.report->after);
+      EXPECT_EQ(choice.report->after, search.loads_of(choice.plan));
+      EXPECT_EQ(*choice.report->before, search.loads_of(standard(search.plan)));
+      EXPECT_EQ(choice.plan.mapping.contains(Axis::tatp), tatp > 1);
+      EXPECT_EQ(choice.plan.mapping.contains(Axis::sp), sp > 1);
+    }
+  }
+}
+
 // Every candidate lowered for real: none has smaller loads than the chosen one.
 TEST(MappingSearch, ExhaustiveSearchFindsTheOptimum) {
   Search search(2, 4, 2, {4, 4});
@@ -123,7 +146,7 @@ TEST(MappingSearch, AnnealingFindsTheOptimumOfSmallSpaces) {
     ASSERT_TRUE(all.report->exhaustive);
     SearchLimits limits;
     limits.exhaustive_candidates = 0;
-    limits.tiles = 50 * static_cast<std::uint64_t>(search.plan.tiles_used());
+    limits.tiles = 200 * static_cast<std::uint64_t>(search.plan.tiles_used());
     const MappingChoice annealed = search.choose(limits);
     EXPECT_FALSE(annealed.report->exhaustive);
     EXPECT_LT(annealed.report->measured, all.report->candidates);
@@ -135,7 +158,7 @@ TEST(MappingSearch, TheSameEveryTime) {
   const Search search(4, 4, 4, {8, 8});
   SearchLimits limits;
   limits.exhaustive_candidates = 0;
-  limits.tiles = 25 * 64;
+  limits.tiles = 100 * 64;
   const MappingChoice first = search.choose(limits), second = search.choose(limits);
   EXPECT_EQ(first.plan.mapping, second.plan.mapping);
   EXPECT_EQ(first.plan.order, second.plan.order);

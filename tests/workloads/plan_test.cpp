@@ -143,8 +143,86 @@ TEST(ValidatePlan, ReportsDegreesBelowOneAndBadOrders) {
   wanted = sound();
   wanted.plan.order = {Axis::tp, Axis::tp, Axis::dp};
   EXPECT_EQ(fault(wanted),
-            "plan.mapping.order [tp, tp, dp] names tp 2 times instead of once; plan.mapping.order [tp, tp, dp] names "
-            "pp 0 times instead of once");
+            "plan.mapping.order [tp, tp, dp] names tp 2 times instead of once; "
+            "plan.mapping.order [tp, tp, dp] names pp 0 times instead of once");
+  wanted.plan.order = {Axis::dp, Axis::tp, Axis::pp};  // axes of degree 1 may be left out
+  EXPECT_EQ(fault(wanted), "");
+}
+
+TEST(ValidatePlan, CutsTheSequenceIntoNoLessThanTwoTokensARank) {
+  Case wanted = sound();
+  wanted.plan.dp = wanted.plan.pp = wanted.plan.tp = 1;
+  wanted.plan.tatp = 4;
+  wanted.plan.sp = SequenceParallel::ring;
+  wanted.plan.sp_degree = 2;
+  wanted.model.sequence = 16;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.model.sequence = 15;
+  EXPECT_EQ(fault(wanted),
+            "model.sequence 15 gives some of the 8 ranks that cut it (sp 2 * tatp 4) no tokens; nearest valid: 16");
+}
+
+TEST(ValidatePlan, ExchangesNoMoreHeadsThanThereAre) {
+  Case wanted = sound();
+  wanted.plan.dp = wanted.plan.pp = 1;
+  wanted.plan.tp = 2;
+  wanted.model.kv_heads = 4;
+  wanted.model.sequence = 64;
+  wanted.plan.sp = SequenceParallel::ulysses;
+  wanted.plan.sp_degree = 4;
+  EXPECT_EQ(fault(wanted),
+            "plan.sp.degree 4 exchanges heads, but a tensor-parallel rank has 2 key/value heads only; nearest valid: 2");
+  wanted.plan.sp_degree = 2;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.plan.tatp = 2;
+  wanted.plan.stream.attention = StreamAttention::heads;
+  EXPECT_EQ(fault(wanted),
+            "plan.tatp.attention heads cannot be combined with plan.sp ulysses: heads are exchanged over one axis "
+            "only; nearest valid: plan.tatp.attention stream_kv");
+  wanted.plan.sp = SequenceParallel::none;
+  wanted.plan.sp_degree = 1;
+  wanted.plan.tatp = 8;
+  EXPECT_EQ(fault(wanted),
+            "plan.tatp 8 exchanges heads, but a tensor-parallel rank has 2 key/value heads only; nearest valid: 2");
+}
+
+TEST(ValidatePlan, StreamsKeysIntoFusedAttentionOnly) {
+  const std::string message =
+      "model.attention_kernel materialized needs all keys at once, but keys and values stream (plan.tatp, plan.sp "
+      "ring); nearest valid: fused";
+  Case wanted = sound();
+  wanted.plan.dp = wanted.plan.pp = 1;
+  wanted.model.sequence = 64;
+  wanted.model.attention_kernel = models::AttentionKernel::materialized;
+  wanted.plan.tatp = 2;
+  EXPECT_EQ(fault(wanted), message);
+  wanted.plan.stream.attention = StreamAttention::heads;
+  wanted.model.kv_heads = 16;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.plan.sp = SequenceParallel::ring;
+  wanted.plan.sp_degree = 2;
+  EXPECT_EQ(fault(wanted), message);
+}
+
+TEST(ValidatePlan, NamesDegreesOfTheNewAxes) {
+  Case wanted = sound();
+  wanted.plan.tatp = 0;
+  EXPECT_EQ(fault(wanted), "plan.tatp 0 is below 1; nearest valid: 1");
+  wanted = sound();
+  wanted.plan.overlap_near = 0;
+  EXPECT_EQ(fault(wanted), "plan.overlap.near 0 is below 1; nearest valid: 1");
+  wanted = sound();
+  wanted.plan.dp = 1;
+  wanted.plan.sp_degree = 2;
+  wanted.model.sequence = 64;
+  EXPECT_EQ(fault(wanted),
+            "plan.sp.degree 2 is for kinds ulysses and ring with a group of their own; nearest valid: 1");
+  wanted = sound();
+  wanted.plan.tatp = 3;
+  wanted.model.sequence = 64;
+  EXPECT_EQ(fault(wanted),
+            "the plan needs 48 tiles (dp 2 * tp 4 * tatp 3 * pp 2), the wafer has 16 that live; nearest valid: "
+            "dp 1 with tp * tatp * pp <= 16");
 }
 
 TEST(ValidatePlan, ReportsAllFaultsAtOnce) {

@@ -26,8 +26,8 @@ TEST(StepBuilder, WritesOperationsWithTheirDependencies) {
   StepBuilder builder(trace, "layer.forward");
   const OpId product = builder.matrix({{1, 2, 3, 4}, 0, 100, 0}, {});
   const OpId received = builder.receive(Axis::tp, 2, 7, 64, {});
-  const OpId sum =
-      builder.reduce(Axis::tp, vector_work(16), {received, product, received}, {1, 3, true});
+  const Operand what{builder.tensor("x"), builder.meaning({.kernel = Kernel::add, .adds = true}), true};
+  const OpId sum = builder.reduce(Axis::tp, vector_work(16), {received, product, received}, what);
   const OpId sent = builder.send(Axis::pp, 1, 9, 32, {sum}, {}, MatchScope::microbatch);
   builder.detach(sent);
   builder.free(MemoryClass::activations, 10, {sent});
@@ -41,7 +41,8 @@ TEST(StepBuilder, WritesOperationsWithTheirDependencies) {
   EXPECT_EQ(made.ops[received].peer, 2U);
   EXPECT_EQ(made.ops[received].channel, 7U);
   EXPECT_EQ(made.ops[received].bytes, 64U);
-  EXPECT_EQ(made.ops[sum].operand, (Operand{1, 3, true}));
+  EXPECT_EQ(made.ops[sum].operand, what);
+  EXPECT_EQ(trace.meanings.at(what.meaning).kernel, Kernel::add);
   EXPECT_EQ(made.ops[sent].scope, MatchScope::microbatch);
   EXPECT_TRUE(made.ops[sent].detached);
   EXPECT_FALSE(made.ops[sum].detached);

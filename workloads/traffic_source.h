@@ -1,0 +1,76 @@
+#pragma once
+
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "workloads/axis_traffic.h"
+#include "workloads/parameter_layout.h"
+
+namespace wafersim::workloads {
+
+/// The traffic of a plan while it is counted.
+class TrafficList {
+ public:
+  explicit TrafficList(const PlanSpec& plan) : plan_(plan) {}
+
+  /// All groups, but those of the given ranks only.
+  RankSpans at(std::initializer_list<std::pair<Axis, int>> ranks) const;
+  /// Unless it is nothing: a group of one, no bytes, no times.
+  void add(AxisTraffic traffic);
+  /// All that was added; what differs in neighbouring spans only is joined.
+  std::vector<AxisTraffic> take();
+
+ private:
+  void merge_spans(Axis axis);
+
+  const PlanSpec& plan_;
+  std::vector<AxisTraffic> traffic_;
+};
+
+/// What the formulas of all kinds of traffic have in common.
+struct TrafficSource {
+  TrafficSource(const models::TransformerSpec& the_model, const TrainingSpec& the_training,
+                const PlanSpec& the_plan);
+
+  const models::TransformerSpec& model;
+  const TrainingSpec& training;
+  const PlanSpec& plan;
+  ParameterLayout layout;
+  std::vector<Shard> shards;  ///< by tp rank, of the first ranks along the other axes
+  Bytes element = 2;          ///< bytes of an activation or weight
+  Bytes gradient = 2;         ///< bytes of a gradient of a weight
+  std::uint64_t hidden = 0;
+  std::uint64_t microbatches = 0;
+  std::uint64_t forwards = 1;  ///< of a layer for one backward: recomputation makes them two
+
+  bool sequence_parallel() const { return plan.sp == SequenceParallel::megatron; }
+  bool is_first(int stage) const { return stage == 0; }
+  bool is_last(int stage) const { return stage == plan.pp - 1; }
+  bool has_embedding(int stage) const { return model.embedding && is_first(stage); }
+  bool has_head(int stage) const { return model.head && is_last(stage); }
+  bool replicates_table() const { return plan.embedding == EmbeddingTable::replicated; }
+  bool ties_across_stages() const {
+    return model.tied_embeddings && model.embedding && model.head && plan.pp > 1;
+  }
+  /// Layers of all of a stage's chunks, and times microbatches.
+  std::uint64_t layers(int stage) const;
+  std::uint64_t layer_passes(int stage) const { return layers(stage) * microbatches; }
+  /// That a rank works on.
+  std::uint64_t tokens(int sp, int tatp) const {
+    return tokens_[static_cast<std::size_t>(sp * plan.tatp + tatp)];
+  }
+  const Shard& shard(int tp) const { return shards[static_cast<std::size_t>(tp)]; }
+
+ private:
+  std::vector<std::uint64_t> tokens_;
+};
+
+/// Blocks of weights, and sums of their gradients, that stream over tatp.
+void add_weight_streams(const TrafficSource& source, TrafficList& list, int stage);
+
+/// What attention sends where the sequence is cut: streams of keys and values and of their gradients over
+/// tatp, over a ring of sp ranks, or both; exchanges of heads for tokens.
+void add_attention_traffic(const TrafficSource& source, TrafficList& list, int stage);
+
+}  // namespace wafersim::workloads
