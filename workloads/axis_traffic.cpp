@@ -21,6 +21,7 @@ struct BucketRows {
   std::uint64_t token_sums =
       0;  ///< norms, output biases, positions: each rank has the gradients of its tokens
   std::uint64_t others = 0;
+  std::uint64_t uses = 2;  ///< steps of a microbatch that use the weights: forward and backward
   std::uint64_t all() const { return token_sums + others; }
 };
 
@@ -163,23 +164,27 @@ class PlanTraffic {
     if (source_.has_embedding(stage) && source_.replicates_table()) {
       all.push_back({{layout.positions().rows + layout.whole_table().rows, 0}, 1});
     } else if (source_.has_embedding(stage)) {
-      all.push_back({{layout.positions().rows, across ? 0 : table}, 1});
+      const bool by_head = tied && !across && source_.has_head(stage);
+      all.push_back({{layout.positions().rows, across ? 0 : table, by_head ? 4U : 2U}, 1});
     }
     if (source_.has_head(stage)) all.push_back({{layout.final_norm().rows, tied ? 0 : table}, 1});
     if (across && (source_.is_first(stage) || source_.is_last(stage))) all.push_back({{0, table}, 1});
     return all;
   }
 
-  /// The gradients of a tile bucket by bucket, and with zero 1 the weights on their way back.
+  /// The gradients of a tile bucket by bucket, once or for each microbatch (zero 2 and 3), and the weights on their way
+  /// back: once from the optimizer (zero 1 and 2) or for each use (zero 3).
   void add_gradients(int stage, int tp, int tatp) {
     for (const auto& [bucket, times] : buckets(stage, tp, tatp)) {
-      const auto add = [&, times = times](Axis axis, TrafficPattern pattern, std::uint64_t rows) {
+      const std::uint64_t sums = times * (plan_.shards_gradients() ? source_.microbatches : 1);
+      const std::uint64_t gathers = times * (plan_.shards_parameters() ? bucket.uses * source_.microbatches : 1);
+      const auto add = [&](Axis axis, TrafficPattern pattern, std::uint64_t rows) {
         AxisTraffic traffic{
             .axis = axis,
             .pattern = pattern,
             .rows = rows,
             .row_bytes = pattern == TrafficPattern::all_gather ? source_.element : source_.gradient,
-            .times = times,
+            .times = pattern == TrafficPattern::all_gather ? gathers : sums,
             .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}, {Axis::tatp, tatp}})};
         traffic.spans[static_cast<std::size_t>(axis)] = {0, plan_.degree(axis)};
         list_.add(std::move(traffic));
@@ -190,7 +195,8 @@ class PlanTraffic {
       add(Axis::sp, TrafficPattern::all_reduce, bucket.all());
       add(Axis::dp, plan_.zero == 0 ? TrafficPattern::all_reduce : TrafficPattern::reduce_scatter,
           bucket.all());
-      if (plan_.zero > 0 && source_.training.optimizer != Optimizer::none) {
+      const bool updates = plan_.zero > 0 && source_.training.optimizer != Optimizer::none;
+      if (updates || plan_.shards_parameters()) {
         add(Axis::dp, TrafficPattern::all_gather, bucket.all());
       }
     }
@@ -215,7 +221,7 @@ class PlanTraffic {
       AxisTraffic traffic{.axis = Axis::tp,
                           .rows = rows[head],
                           .row_bytes = source_.gradient,
-                          .times = source_.layers(stage),
+                          .times = source_.layers(stage) * (plan_.shards_gradients() ? source_.microbatches : 1),
                           .spans = list_.at({{Axis::pp, stage}, {Axis::tatp, tatp}})};
       traffic.spans[static_cast<std::size_t>(Axis::tp)] = sharers[head];
       list_.add(std::move(traffic));

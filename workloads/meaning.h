@@ -17,6 +17,11 @@ enum class TensorScope : std::uint8_t {
   activation,           ///< a layer, a microbatch and an iteration
 };
 
+/// Whether what is written to a tensor adds to what is there, by addends of one microbatch of one replica.
+constexpr bool is_gradient(TensorScope scope) {
+  return scope == TensorScope::gradient || scope == TensorScope::microbatch_gradient;
+}
+
 struct Tensor {
   std::string name;
   TensorScope scope = TensorScope::activation;

@@ -173,8 +173,7 @@ class Verifier final : public ReplayObserver {
     const MatrixKey key = key_of(at, view);
     Held held{{{view.terms.first, view.terms.count}}, view.terms.total, 0};
     if (view.terms.count == 0) held.terms.clear();
-    const bool gradient = scope == TensorScope::gradient || scope == TensorScope::microbatch_gradient;
-    if (gradient) {
+    if (is_gradient(scope)) {
       const Step& step = step_of(at);
       const auto replica = static_cast<std::uint64_t>(trace_.tiles[at.tile].group / trace_.pipeline_stages);
       const auto microbatches = static_cast<std::uint64_t>(trace_.microbatches);
@@ -183,7 +182,7 @@ class Verifier final : public ReplayObserver {
       held.total *= static_cast<std::uint64_t>(trace_.replicas) * microbatches;
     }
     if (meaning.kernel == Kernel::update) held.version = step_of(at).iteration + 1;
-    if (gradient || meaning.adds) {
+    if (is_gradient(scope) || meaning.adds) {
       add(at, key, view.region, held);
     } else {
       tiles_[at.tile].matrices[key].replace(view.region, held);

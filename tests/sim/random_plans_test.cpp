@@ -40,7 +40,7 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.pp = pick(random, text, "pp 1 2 3 4", std::vector{1, 2, 3, 4});
   plan.sp = pick(random, text, "sp",
                  std::vector{workloads::SequenceParallel::none, workloads::SequenceParallel::megatron});
-  plan.zero = pick(random, text, "zero", std::vector{0, 1});
+  plan.zero = pick(random, text, "zero", std::vector{0, 1, 2, 3});
   using enum workloads::PipelineSchedule;
   plan.schedule =
       pick(random, text, "schedule", std::vector{gpipe, one_f_one_b, interleaved, zb_h1, zb_h2});

@@ -62,7 +62,7 @@ TEST(PlanTraffic, EqualsTheTraceWithEveryAlgorithmAndChunks) {
 TEST(PlanTraffic, EqualsTheTraceOfRaggedPlans) {
   for (const SequenceParallel sp : {SequenceParallel::none, SequenceParallel::megatron}) {
     for (const models::Recompute recompute : {models::Recompute::none, models::Recompute::full}) {
-      for (const int zero : {0, 1}) {
+      for (const int zero : {0, 1, 2, 3}) {
         SCOPED_TRACE(testing::Message() << "sp " << static_cast<int>(sp) << ", recompute "
                                         << static_cast<int>(recompute) << ", zero " << zero);
         LoweringFixture fixture;
@@ -272,7 +272,7 @@ CutSequence random_plan(RandomStream& random) {
   f.plan.collective_chunks = draw(random, std::array{1, 3});
   f.plan.collectives = draw(random, std::array{Collective::automatic, Collective::ring, Collective::line,
                                                Collective::rows_cols, Collective::tree});
-  f.plan.zero = draw(random, std::array{0, 1});
+  f.plan.zero = draw(random, std::array{0, 1, 2, 3});
   f.plan.pp_transfer_full = draw(random, kFlags);
   f.plan.schedule = draw(
       random, std::array{PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b,

@@ -88,7 +88,7 @@ void KernelCall::put(const Panel& panel) {
 void KernelCall::put_gradients(const std::function<double(const ParameterId&)>& gradient) {
   std::vector<std::pair<MatrixKey, Region>> done;  // a region comes once for each run of its addends
   for (const View& view : meaning_.writes) {
-    if (step_.scope(view) != TensorScope::gradient) continue;
+    if (!is_gradient(step_.scope(view))) continue;
     const std::pair where(step_.key(view), view.region);
     if (std::find(done.begin(), done.end(), where) != done.end()) continue;
     done.push_back(where);

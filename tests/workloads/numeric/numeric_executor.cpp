@@ -55,6 +55,13 @@ NumericExecutor::Results NumericExecutor::compute(const OpInstance& at, const Me
   const StepValues step = step_values(at);
   if (meaning.kernel == Kernel::square_sum) return square_sum(meaning, step);
   if (meaning.kernel == Kernel::update) return update(at, meaning, step);
+  if (meaning.kernel == Kernel::accumulate) {
+    Results results;
+    for (std::size_t i = 0; i < meaning.reads.size(); ++i) {
+      results.push_back({meaning.writes.at(i), step.read(meaning.reads[i])});
+    }
+    return results;
+  }
   const auto replica = static_cast<std::uint64_t>(trace_.tiles[at.tile].group / trace_.pipeline_stages);
   KernelCall call(problem_, map_, meaning, step, replica, tiles_[at.tile].statistics);
   run_kernel(call);

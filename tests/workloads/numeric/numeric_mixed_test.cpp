@@ -75,7 +75,8 @@ NumericCase drawn(std::uint64_t seed) {
                     draw(random, std::array{1, 2}));
   training.global_batch = 2 * plan.dp * training.microbatch;
   plan.sp = draw(random, std::array{SequenceParallel::none, SequenceParallel::megatron});
-  plan.zero = draw(random, std::array{0, 1});
+  plan.zero = draw(random, std::array{0, 1, 2, 3});
+  plan.overlap_far = draw(random, std::array{0, 1, 2});
   plan.pp_transfer_full = coin(random);
   plan.schedule = draw(random, std::array{PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b});
   plan.collectives = draw(random, std::array{Collective::automatic, Collective::ring, Collective::line,

@@ -53,7 +53,7 @@ TEST(NumericPlan, EveryCollectiveInOneAndInSeveralPieces) {
 }
 
 TEST(NumericPlan, FourReplicasOfOneMicrobatchEach) {
-  for (const int zero : {0, 1}) {
+  for (const int zero : {0, 1, 2, 3}) {
     NumericCase setup;
     setup.set_degrees(4, 2, 1);
     setup.plan.zero = zero;

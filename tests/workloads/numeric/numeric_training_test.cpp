@@ -10,7 +10,7 @@ namespace {
 
 TEST(NumericTraining, TwoIterationsGiveTheWeightsOfTwoSteps) {
   for (const bool llama : {false, true}) {
-    for (const int zero : {0, 1}) {
+    for (const int zero : {0, 1, 2, 3}) {
       for (const int pp : {1, 2}) {
         NumericCase setup;
         if (llama) setup.make_llama();

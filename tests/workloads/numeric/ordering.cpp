@@ -35,7 +35,7 @@ std::vector<Used> uses_of(const Trace& trace, const Op& op) {
   for (const View& view : meaning.discards) result.push_back({Use::changes, view});
   if (meaning.kernel == Kernel::land && op.kind == OpKind::receive) return result;
   for (const View& view : meaning.writes) {
-    const bool gradient = trace.tensors[view.tensor].scope == TensorScope::gradient;
+    const bool gradient = is_gradient(trace.tensors[view.tensor].scope);
     const Use written = !moves && (gradient || meaning.adds) ? Use::adds : Use::changes;
     result.push_back({op.kind == OpKind::send ? Use::reads : written, view});
   }

@@ -24,6 +24,7 @@ MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view) {
       return {view.tensor, layer, -1, -1};
     case TensorScope::gradient:
       return {view.tensor, layer, -1, step.iteration};
+    case TensorScope::microbatch_gradient:
     case TensorScope::activation:
       break;
   }
@@ -89,7 +90,7 @@ void TileValues::erase(const MatrixKey& key, const Region& region) {
 }
 
 void StepValues::write(const View& view, const Matrix& what, bool adds) {
-  if (adds || scope(view) == TensorScope::gradient) {
+  if (adds || is_gradient(scope(view))) {
     values_.add(key(view), view.region, what);
   } else {
     values_.write(key(view), view.region, what);
