@@ -178,12 +178,13 @@ Deps emit_attention_core(StepEmitter& step, const AttentionScope& scope, const D
                                     .discards = scope.scores(kScores)},
                                    recompute ? 0 : scope.statistics_bytes());
   const Traffic value_traffic = kept(scores_bytes, keep_softmax) + kept(kv_bytes + q_bytes, keep.layer);
-  return step.gemm({batch, positions, s.head_dim, keys}, value_traffic, softmax,
-                   {.kernel = Kernel::values,
-                    .reads = scope.scores(kProbabilities) + scope.value(kQkv),
-                    .writes = scope.query(kAttention),
-                    .discards = s.fused_attention ? scope.scores(kProbabilities) : Views{}},
-                   recompute ? 0 : q_bytes);
+  // The output was saved: making it again is work, and changes nothing.
+  const Meaning values = recompute ? Meaning{}
+                                   : Meaning{.kernel = Kernel::values,
+                                             .reads = scope.scores(kProbabilities) + scope.value(kQkv),
+                                             .writes = scope.query(kAttention),
+                                             .discards = s.fused_attention ? scope.scores(kProbabilities) : Views{}};
+  return step.gemm({batch, positions, s.head_dim, keys}, value_traffic, softmax, values, recompute ? 0 : q_bytes);
 }
 
 Deps emit_attention(StepEmitter& step, const Deps& qkv, const Retention& keep) {

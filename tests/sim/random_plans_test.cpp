@@ -41,6 +41,7 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.sp = pick(random, text, "sp",
                  std::vector{workloads::SequenceParallel::none, workloads::SequenceParallel::megatron});
   plan.zero = pick(random, text, "zero", std::vector{0, 1, 2, 3});
+  plan.overlap_far = pick(random, text, "far 0 1 2", std::vector{0, 1, 2});
   using enum workloads::PipelineSchedule;
   plan.schedule =
       pick(random, text, "schedule", std::vector{gpipe, one_f_one_b, interleaved, zb_h1, zb_h2});
@@ -51,6 +52,37 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
                           std::vector{Collective::automatic, Collective::ring, Collective::line,
                                       Collective::rows_cols, Collective::tree});
   plan.collective_chunks = pick(random, text, "chunks 1 3", std::vector{1, 3});
+}
+
+/// Half of the plans cut the sequence over tensor streams, a ring or exchanged heads, too; with few other ranks, so that
+/// all fit the wafer.
+void draw_streams(LoweringFixture& fixture, RandomStream& random, std::string& text) {
+  using workloads::SequenceParallel;
+  workloads::PlanSpec& plan = fixture.plan;
+  if (pick(random, text, "streams", std::vector<int>{0, 1}) == 0) return;
+  plan.embedding = workloads::EmbeddingTable::sharded;
+  fixture.model.attention_kernel = models::AttentionKernel::fused;
+  plan.dp = std::min(plan.dp, 2);
+  plan.tp = std::min(plan.tp, 2);
+  plan.pp = std::min(plan.pp, 2);
+  plan.tatp = pick(random, text, "tatp 1 2 3", std::vector{1, 2, 3});
+  plan.stream.variant = pick(random, text, "variant",
+                             std::vector{workloads::StreamVariant::flood, workloads::StreamVariant::wrapped_ring,
+                                         workloads::StreamVariant::interleaved_ring});
+  plan.stream.relay = pick(
+      random, text, "relay",
+      std::vector{workloads::StreamRelay::cut_through, workloads::StreamRelay::store_and_forward});
+  plan.overlap_near = pick(random, text, "near 1 2", std::vector{1, 2});
+  const auto sp = pick(random, text, "sequence",
+                       std::vector{plan.sp, SequenceParallel::ring, SequenceParallel::ulysses});
+  plan.sp = sp;
+  const bool own = sp == SequenceParallel::ring || sp == SequenceParallel::ulysses;
+  plan.sp_degree = own ? 2 : 1;
+  const bool heads = pick(random, text, "heads", std::vector<int>{0, 1}) != 0;
+  if (heads && sp != SequenceParallel::ulysses && plan.tp * plan.tatp <= 4) {
+    plan.stream.attention = workloads::StreamAttention::heads;
+    plan.tatp = std::min(plan.tatp, 2);
+  }
 }
 
 /// Layers, chunks and how they are split.
@@ -72,9 +104,10 @@ void draw_work(LoweringFixture& fixture, RandomStream& random, std::string& text
   if (pick(random, text, "llama", std::vector<int>{0, 1}) != 0) fixture.make_llama();
   fixture.model.tied_embeddings = pick(random, text, "tied", std::vector<int>{0, 1}) != 0 &&
                                   fixture.plan.embedding == workloads::EmbeddingTable::sharded;
-  fixture.model.attention_kernel =
-      pick(random, text, "attention",
-           std::vector{models::AttentionKernel::fused, models::AttentionKernel::materialized});
+  const auto kernel = pick(random, text, "attention",
+                           std::vector{models::AttentionKernel::fused, models::AttentionKernel::materialized});
+  const bool streams = fixture.plan.tatp * fixture.plan.sp_degree > 1;
+  fixture.model.attention_kernel = streams ? models::AttentionKernel::fused : kernel;
   fixture.training.microbatch = 1;
   fixture.training.global_batch =
       fixture.plan.dp * pick(random, text, "microbatches 1 2 5", std::vector{1, 2, 5});
@@ -125,6 +158,7 @@ Scenario draw(std::uint64_t seed) {
   Scenario out;
   RandomStream random(seed, "random_plans");
   draw_plan(out.fixture, random, out.text);
+  draw_streams(out.fixture, random, out.text);
   draw_stages(out.fixture, random, out.text);
   draw_work(out.fixture, random, out.text);
   draw_machine(out, random);
