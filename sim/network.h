@@ -58,6 +58,7 @@ struct NetworkContext {
   MessagePool messages;
   CreditPool credits;
   HugeVector<FlightClock> flights;  ///< by tile; side by side, because every message touches those of both its ends
+  std::vector<const void*> nics;    ///< by tile: where its NIC lies, for hints; null where there is none
   std::uint64_t time_scale;
   PortRate link_rate;
   PortRate injection_rate;
@@ -72,6 +73,7 @@ struct NetworkContext {
         link_cycles(hardware_in.link_cycles),
         credit_cycles(hardware_in.credit_cycles),
         flights(mesh.tile_count()),
+        nics(mesh.tile_count()),
         time_scale(common_time_scale({hardware_in.link_bytes_per_cycle, hardware_in.injection_bytes_per_cycle,
                                       hardware_in.ejection_bytes_per_cycle})),
         link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
