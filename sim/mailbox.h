@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace wafersim::sim {
 template <class Entry>
 class AddressTable {
  public:
+  explicit AddressTable(std::pmr::memory_resource* tables) : slots_(tables) {}
   bool empty() const { return size_ == 0; }
 
   void add(const Entry& entry) {
@@ -70,7 +72,7 @@ class AddressTable {
   }
 
   void grow() {
-    std::vector<Entry> old(slots_.empty() ? 4 : slots_.size() * 2);
+    std::pmr::vector<Entry> old(slots_.empty() ? 4 : slots_.size() * 2, slots_.get_allocator());
     old.swap(slots_);
     for (const Entry& entry : old) {
       if (entry.source != kNoTile) insert(entry);
@@ -89,7 +91,7 @@ class AddressTable {
     slots_[gap].source = kNoTile;
   }
 
-  std::vector<Entry> slots_;  ///< a power of two, at most half full
+  std::pmr::vector<Entry> slots_;  ///< a power of two, at most half full
   std::size_t size_ = 0;
 };
 
@@ -97,6 +99,8 @@ class AddressTable {
 /// posting.
 class Mailbox {
  public:
+  explicit Mailbox(std::pmr::memory_resource* tables) : receives_(tables), messages_(tables) {}
+
   /// A receive that waits.
   struct Waiting {
     std::uint64_t key = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory_resource>
 
 #include "base/huge_pages.h"
 #include "models/hardware.h"
@@ -54,6 +55,8 @@ struct NetworkContext {
   Cycle link_cycles;
   Cycle credit_cycles;
   Arena arena;  ///< the state of routers and NICs, tile by tile
+  ArenaMemory arena_memory{arena};
+  std::pmr::unsynchronized_pool_resource tables{&arena_memory};  ///< tables of cores and NICs that grow and shrink
   PacketPool packets;
   MessagePool messages;
   CreditPool credits;

@@ -27,7 +27,8 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
       directory_(directory),
       tile_(tile),
       vcs_(static_cast<unsigned>(network.hardware.virtual_channels)),
-      lanes_(network.arena, local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes) {
+      lanes_(network.arena, local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
+      mailbox_(&network.tables) {
   core_side.bind(*this);
   ejection.bind(*this);
   injection_credits.bind(*this);

@@ -19,7 +19,7 @@ Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding
   if (parts.core_factory) other_core_ = parts.core_factory("core", id);
   core = other_core_.get();
   if (core == nullptr) {
-    trace_core_ = network.arena.make<TraceCore>("core", network.calendar, parts.trace, *binding, parts.recorder,
+    trace_core_ = network.arena.make<TraceCore>("core", network.calendar, network.tables, parts.trace, *binding, parts.recorder,
                                                 parts.operations_done);
     core = trace_core_.get();
   }

@@ -11,10 +11,12 @@ namespace wafersim::sim {
 
 using workloads::OpKind;
 
-TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, const CompiledTrace& trace,
+TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables,
+                     const CompiledTrace& trace,
                      const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done)
     : Core(name),
       calendar_(calendar),
+      tables_(tables),
       trace_(trace),
       binding_(binding),
       program_(trace.trace().programs.at(binding.program)),
@@ -163,7 +165,7 @@ void TraceCore::open_step() {
   std::uint32_t slot = 0;
   if (free_slots_.empty()) {
     slot = static_cast<std::uint32_t>(slots_.size());
-    slots_.emplace_back();
+    slots_.emplace_back(&tables_);
   } else {
     slot = free_slots_.back();
     free_slots_.pop_back();

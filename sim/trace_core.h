@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory_resource>
 #include <queue>
 #include <span>
 #include <vector>
@@ -20,7 +21,8 @@ class TraceCore final : public Core, public Client {
  public:
   static constexpr std::size_t kHotBytes = 768;
 
-  TraceCore(sc_core::sc_module_name name, Calendar& calendar, const CompiledTrace& trace,
+  /// `tables` is where it keeps its tables.
+  TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables, const CompiledTrace& trace,
             const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done);
 
   void send_done(std::uint64_t token) override;
@@ -42,6 +44,7 @@ class TraceCore final : public Core, public Client {
  private:
   /// An open step.
   struct OpenStep {
+    explicit OpenStep(std::pmr::memory_resource* tables) : waiting(tables) {}
     std::uint32_t step = 0;
     std::uint32_t operations_left = 0;
     std::uint32_t results_left = 0;
@@ -50,7 +53,7 @@ class TraceCore final : public Core, public Client {
     std::array<std::uint32_t, kEngines> cursor{};  ///< into CompiledTemplate::in_order
     std::array<std::uint64_t, 2> keys{};           ///< step_key, by scope
     const CompiledTemplate* code = nullptr;
-    std::vector<std::uint16_t> waiting;            ///< dependencies left, by operation
+    std::pmr::vector<std::uint16_t> waiting;       ///< dependencies left, by operation
   };
   /// An operation of an open step.
   struct OpRef {
@@ -97,6 +100,7 @@ class TraceCore final : public Core, public Client {
   void start(Engine engine, OpRef ref);
 
   Calendar& calendar_;
+  std::pmr::memory_resource& tables_;
   const CompiledTrace& trace_;
   const workloads::TileBinding& binding_;
   const workloads::Program& program_;
