@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <memory_resource>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -91,6 +92,19 @@ class Arena {
   std::vector<Block> blocks_;
   char* free_ = nullptr;  ///< what is left of the last block
   std::size_t left_ = 0;
+};
+
+/// An arena as the memory behind a pool: what is given back is lost, so the pool has to reuse it.
+class ArenaMemory final : public std::pmr::memory_resource {
+ public:
+  explicit ArenaMemory(Arena& arena) : arena_(arena) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override { return arena_.allocate(bytes, alignment); }
+  void do_deallocate(void* /*block*/, std::size_t /*bytes*/, std::size_t /*alignment*/) override {}
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  Arena& arena_;
 };
 
 }  // namespace wafersim

@@ -1,5 +1,7 @@
 #include "sim/compiled_trace.h"
 
+#include <limits>
+
 #include "base/error.h"
 
 namespace wafersim::sim {
@@ -20,9 +22,18 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
     CompiledOp& compiled = out.ops[i];
     compiled.kind = op.kind;
     compiled.detached = op.detached;
+    compiled.axis = op.axis;
+    compiled.memory_class = op.memory_class;
+    compiled.scope = op.scope;
+    compiled.peer = op.peer;
+    compiled.tensor = op.operand.tensor;
+    compiled.bytes = op.bytes;
+    if (op.kind == OpKind::send || op.kind == OpKind::receive) compiled.key = channel_key(op);
     require_invariant(op.first_dependency + op.dependency_count <= source.dependencies.size(),
                       "a template's dependencies are out of range");
-    out.dependency_counts[i] = op.dependency_count;
+    require_invariant(op.dependency_count <= std::numeric_limits<std::uint16_t>::max(),
+                      "an operation has more than 65535 dependencies");
+    out.dependency_counts[i] = static_cast<std::uint16_t>(op.dependency_count);
     if (op.dependency_count == 0) out.roots.push_back(i);
     if (!op.detached) ++out.result_count;
     for (std::uint32_t d = 0; d < op.dependency_count; ++d) {
@@ -34,6 +45,7 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
     if (op.kind == OpKind::vector) out.in_order[static_cast<std::size_t>(Engine::vector)].push_back(i);
     if (op.kind == OpKind::matrix || op.kind == OpKind::vector || op.kind == OpKind::reduce) {
       const workloads::Work& work = trace.works.at(op.work);
+      compiled.sram_cycles = 0;
       compiled.compute_cycles = op.kind == OpKind::matrix ? cost.gemm(work.gemm) : cost.vector(work.vector_flops);
       if (hardware.sram_bytes_per_cycle) compiled.sram_cycles = cycles_at_rate(work.sram_bytes, *hardware.sram_bytes_per_cycle);
       if (work.dram_bytes != 0) out.uses_dram = true;
@@ -61,6 +73,15 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
 }
 
 }  // namespace
+
+std::uint64_t step_key(workloads::MatchScope scope, const workloads::Step& step) {
+  Op op;
+  op.scope = scope;
+  return workloads::message_key(op, step);
+}
+
+/// Every part of a key has bits of its own, so what a channel adds is the same in every step.
+std::uint64_t channel_key(const Op& op) { return workloads::message_key(op, {}) ^ step_key(op.scope, {}); }
 
 CompiledTrace::CompiledTrace(const workloads::Trace& trace, const models::HardwareModel& hardware) : trace_(trace) {
   const models::ComputeCost cost(hardware);

@@ -12,23 +12,39 @@ namespace wafersim::sim {
 inline constexpr std::size_t kEngines = 2;
 enum class Engine : std::uint8_t { matrix = 0, vector = 1 };
 
-/// What completing and starting an operation reads, in half a cache line: templates differ from rank to rank, so that their
-/// operations do not fit the caches.
-struct alignas(32) CompiledOp {
-  Cycle compute_cycles = 0;           ///< 0 for those that do not compute
-  Cycle sram_cycles = 0;
+/// All that readying, starting and completing an operation reads, below a cache line: templates differ from rank to rank,
+/// so that their operations do not fit the caches.
+struct alignas(16) CompiledOp {
+  union {
+    Cycle compute_cycles = 0;         ///< of those that compute
+    std::uint64_t key;                ///< of messages: what the channel adds, see channel_key()
+  };
+  union {
+    Cycle sram_cycles = 0;            ///< of those that compute
+    Bytes bytes;                      ///< of the others
+  };
+  std::uint32_t peer = 0;
+  std::uint32_t tensor = 0;
   std::uint32_t first_successor = 0;  ///< into CompiledTemplate::successors; those of the next operation follow
   std::uint32_t successor_count = 0;
   std::uint32_t next = 0;             ///< the first successor, if there is one
   workloads::OpKind kind = workloads::OpKind::vector;
+  workloads::Axis axis = workloads::Axis::none;
+  workloads::MemoryClass memory_class = workloads::MemoryClass::activations;
+  workloads::MatchScope scope = workloads::MatchScope::step;
   bool detached = false;
 };
+static_assert(sizeof(CompiledOp) == 48);
+
+/// The key of a message (workloads::message_key) is the exclusive or of what its step and what its channel adds.
+std::uint64_t step_key(workloads::MatchScope scope, const workloads::Step& step);
+std::uint64_t channel_key(const workloads::Op& op);
 
 /// A template made ready to run: what completes what, and what each operation costs on this machine.
 struct CompiledTemplate {
   const workloads::StepTemplate* source = nullptr;
   std::vector<CompiledOp> ops;
-  std::vector<std::uint32_t> dependency_counts;      ///< by operation
+  std::vector<std::uint16_t> dependency_counts;      ///< by operation; small, because every open step has its own
   std::vector<std::uint32_t> successors;
   std::vector<std::uint32_t> roots;                  ///< operations without dependencies
   std::array<std::vector<std::uint32_t>, kEngines> in_order;  ///< matrix and vector operations in program order

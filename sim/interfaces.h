@@ -10,6 +10,15 @@
 
 namespace wafersim::sim {
 
+/// A stretch of memory that a call will touch. Whoever calls keeps it, so that asking for it touches nothing.
+struct HotLines {
+  const char* start = nullptr;
+  std::size_t bytes = 0;
+  void prefetch() const {
+    for (std::size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(start + offset);
+  }
+};
+
 /// What a router offers to whoever sends into it: a neighbour router or the tile's NIC.
 class PacketSink : virtual public sc_core::sc_interface {
  public:
@@ -67,7 +76,9 @@ class NicIf : virtual public sc_core::sc_interface {
   virtual void post_send(const SendRequest& request) = 0;
   /// Asks for a message; returns true when it is already there, else CoreIf::received follows.
   virtual bool post_receive(const ReceiveRequest& request) = 0;
-  /// A hint that a call comes soon: ask for the data that it will need.
+  /// What its calls touch, to be asked for ahead of them.
+  virtual HotLines hot_lines() const { return {}; }
+  /// A hint, once these are there: ask for the rest.
   virtual void prefetch_call() const {}
 };
 
@@ -77,8 +88,8 @@ class CoreIf : virtual public sc_core::sc_interface {
   virtual void send_done(std::uint64_t token) = 0;
   virtual void received(std::uint64_t token, const Arrival& arrival) = 0;
   virtual void dram_done(std::uint32_t engine) = 0;
-  /// A hint that a call comes soon: ask for the data that it will need.
-  virtual void prefetch_call() const {}
+  /// What its calls touch, to be asked for ahead of them.
+  virtual HotLines hot_lines() const { return {}; }
 };
 
 /// What a tile's SRAM offers: capacity by class, and its port, on which the NIC has priority over the core.
@@ -88,6 +99,8 @@ class SramIf : virtual public sc_core::sc_interface {
   virtual void free(workloads::MemoryClass memory_class, Bytes bytes) = 0;
   /// The NIC reads or writes a packet: the port is busy for ceil(bytes / bandwidth) cycles, after earlier packets.
   virtual void nic_access(Bytes bytes) = 0;
+  /// What allocate and free touch.
+  virtual HotLines hot_lines() const { return {}; }
   /// Cycles in [0, now) in which the NIC held the port.
   virtual Cycle nic_busy_before_now() const = 0;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace wafersim::sim {
 template <class Entry>
 class AddressTable {
  public:
+  explicit AddressTable(std::pmr::memory_resource* tables) : slots_(tables) {}
   bool empty() const { return size_ == 0; }
 
   void add(const Entry& entry) {
@@ -41,6 +43,13 @@ class AddressTable {
     if (!slots_.empty()) __builtin_prefetch(&slots_[home(source, key)]);
   }
 
+  /// A hint that calls come soon; the first lines, which is all of most tables.
+  void prefetch_first() const {
+    if (slots_.empty()) return;
+    const char* const first = reinterpret_cast<const char*>(slots_.data());
+    for (std::size_t offset = 0; offset < 192; offset += 64) __builtin_prefetch(first + offset);
+  }
+
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Entry& entry : slots_) {
@@ -63,7 +72,7 @@ class AddressTable {
   }
 
   void grow() {
-    std::vector<Entry> old(slots_.empty() ? 4 : slots_.size() * 2);
+    std::pmr::vector<Entry> old(slots_.empty() ? 4 : slots_.size() * 2, slots_.get_allocator());
     old.swap(slots_);
     for (const Entry& entry : old) {
       if (entry.source != kNoTile) insert(entry);
@@ -82,7 +91,7 @@ class AddressTable {
     slots_[gap].source = kNoTile;
   }
 
-  std::vector<Entry> slots_;  ///< a power of two, at most half full
+  std::pmr::vector<Entry> slots_;  ///< a power of two, at most half full
   std::size_t size_ = 0;
 };
 
@@ -90,6 +99,8 @@ class AddressTable {
 /// posting.
 class Mailbox {
  public:
+  explicit Mailbox(std::pmr::memory_resource* tables) : receives_(tables), messages_(tables) {}
+
   /// A receive that waits.
   struct Waiting {
     std::uint64_t key = 0;
@@ -108,6 +119,8 @@ class Mailbox {
   std::optional<Waiting> take_receive(TileId source, std::uint64_t key) { return receives_.take(source, key); }
   /// A hint that take_receive comes soon.
   void prefetch_receive(TileId source, std::uint64_t key) const { receives_.prefetch(source, key); }
+  /// A hint that calls for receives come soon.
+  void prefetch_receives() const { receives_.prefetch_first(); }
   void add_message(TileId source, std::uint64_t key, std::uint32_t message);
 
   /// Receives that wait, ordered by time of posting, source and key.

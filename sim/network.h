@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory_resource>
 
 #include "base/huge_pages.h"
 #include "models/hardware.h"
@@ -54,10 +55,13 @@ struct NetworkContext {
   Cycle link_cycles;
   Cycle credit_cycles;
   Arena arena;  ///< the state of routers and NICs, tile by tile
+  ArenaMemory arena_memory{arena};
+  std::pmr::unsynchronized_pool_resource tables{&arena_memory};  ///< tables of cores and NICs that grow and shrink
   PacketPool packets;
   MessagePool messages;
   CreditPool credits;
   HugeVector<FlightClock> flights;  ///< by tile; side by side, because every message touches those of both its ends
+  std::vector<const void*> nics;    ///< by tile: where its NIC lies, for hints; null where there is none
   std::uint64_t time_scale;
   PortRate link_rate;
   PortRate injection_rate;
@@ -72,6 +76,7 @@ struct NetworkContext {
         link_cycles(hardware_in.link_cycles),
         credit_cycles(hardware_in.credit_cycles),
         flights(mesh.tile_count()),
+        nics(mesh.tile_count()),
         time_scale(common_time_scale({hardware_in.link_bytes_per_cycle, hardware_in.injection_bytes_per_cycle,
                                       hardware_in.ejection_bytes_per_cycle})),
         link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),

@@ -27,7 +27,8 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
       directory_(directory),
       tile_(tile),
       vcs_(static_cast<unsigned>(network.hardware.virtual_channels)),
-      lanes_(network.arena, local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes) {
+      lanes_(network.arena, local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
+      mailbox_(&network.tables) {
   core_side.bind(*this);
   ejection.bind(*this);
   injection_credits.bind(*this);
@@ -39,6 +40,9 @@ void Nic::end_of_elaboration() {
   if (auto* const ours = dynamic_cast<Router*>(other_router_)) router_ = &ours->engine();
   core_ = core.operator->();
   sram_ = sram.operator->();
+  core_lines_ = core_->hot_lines();
+  network_.nics[tile_] = hot_lines().start;
+  sram_lines_ = sram_->hot_lines();
 }
 
 void Nic::post_send(const SendRequest& request) {
@@ -185,7 +189,11 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   }
   const Cycle head_at = now + hardware.injection_cycles;
   const ExactTime tail_at = tail.after(hardware.injection_cycles);
-  if (router_ != nullptr) [[likely]] return router_->receive(index, head_at, tail_at);
+  if (router_ != nullptr) [[likely]] {
+    router_->receive(index, head_at, tail_at);
+    RouterEngine::prefetch_visit(router_, packet.input, vcs_);
+    return router_->prefetch_output(packet.output);
+  }
   other_router_->receive(index, head_at, tail_at);
 }
 
@@ -238,20 +246,24 @@ void Nic::prefetch(unsigned kind, std::uint32_t payload) const {
   __builtin_prefetch(message + 64);
   __builtin_prefetch(message + 128);
   __builtin_prefetch(core_);
+  core_lines_.prefetch();
+  sram_lines_.prefetch();
 }
 
 void Nic::prefetch_more(unsigned kind, std::uint32_t payload) const {
-  if (kind == kInject) return;
-  core_->prefetch_call();
   if (kind != kReceived) return;
+  prefetch_call();
   const Message& message = network_.messages[payload];
   mailbox_.prefetch_receive(message.source, message.key);
 }
 
 void Nic::prefetch_call() const {
-  const char* const start = reinterpret_cast<const char*>(static_cast<const Client*>(this));
-  for (std::size_t offset = 0; offset < kHotBytes; offset += 64) __builtin_prefetch(start + offset);
+  mailbox_.prefetch_receives();
+  lanes_.prefetch(0);
+  __builtin_prefetch(router_);
 }
+
+HotLines Nic::hot_lines() const { return {reinterpret_cast<const char*>(static_cast<const Client*>(this)), kHotBytes}; }
 
 void Nic::prefetch_evaluation() const {
   __builtin_prefetch(router_);

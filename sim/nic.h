@@ -41,6 +41,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   PacketSink* other_router_ = nullptr;
   CoreIf* core_ = nullptr;
   SramIf* sram_ = nullptr;
+  HotLines core_lines_;
+  HotLines sram_lines_;
   CreditedPorts<Lane> lanes_;
   Mailbox mailbox_;
   const std::function<void(const MessageRecord&)>* message_sink_ = nullptr;
@@ -54,7 +56,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   Bytes bytes_received_ = 0;
 
  public:
-  static constexpr std::size_t kHotBytes = 320;
+  static constexpr std::size_t kHotBytes = 384;
 
   using MessageSink = std::function<void(const MessageRecord&)>;
 
@@ -77,6 +79,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void prefetch(unsigned kind, std::uint32_t payload) const override;
   void prefetch_more(unsigned kind, std::uint32_t payload) const override;
   void prefetch_evaluation() const override;
+  HotLines hot_lines() const override;
   void prefetch_call() const override;
 
   void set_message_sink(const MessageSink* sink) { message_sink_ = sink; }

@@ -21,8 +21,8 @@ RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
       network_(network),
       vcs_(static_cast<std::uint8_t>(network.hardware.virtual_channels)),
       single_local_(network.hardware.nic_ports == models::NicPorts::single),
+      inputs_(network.arena.make_array<InputVc>(std::size_t{kMeshPorts + local_ports(network.hardware.nic_ports)} * vcs_)),
       outputs_(network.arena, kMeshPorts + local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
-      inputs_(network.arena.make_array<InputVc>(std::size_t{outputs_.size()} * vcs_)),
       statistics_(network.arena.make_array<PortStatistics>(kMeshPorts)) {
   require_invariant((kMeshPorts + 1U) * vcs_ <= 64, "a router has at most 12 virtual channels");
   add_to_fleet(network.calendar, *this, Rank::router);
@@ -31,7 +31,12 @@ RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
 void RouterEngine::connect_output(unsigned port, RouterEngine* router, PacketSink* other) {
   Output& out = outputs_[port];
   out.next_tile = router != nullptr ? router->tile_ : kNoTile;
-  if (router != nullptr) out.next_router = Calendar::handle(*router);
+  out.next_router = router;
+  if (router != nullptr) {
+    const ClientHandle handle = Calendar::handle(*router);
+    out.next_id = handle.id;
+    out.next_lane = handle.lane;
+  }
   next_other_[port] = other;
 }
 
@@ -81,6 +86,14 @@ void RouterEngine::take_credit(unsigned port, unsigned vc, Bytes bytes, Cycle at
   if (counter.stop_waiting()) [[unlikely]] wake(port, out, at);
 }
 
+void RouterEngine::prefetch_visit(const RouterEngine* router, unsigned input, unsigned vcs) {
+  const char* const start = reinterpret_cast<const char*>(router);
+  __builtin_prefetch(start);
+  __builtin_prefetch(start + 64);
+  // Computed, not read; where the arena began a new block between the two, the hint is wrong and nothing else.
+  __builtin_prefetch(start + sizeof(RouterEngine) + input * vcs * sizeof(InputVc));
+}
+
 void RouterEngine::prefetch(unsigned kind, std::uint32_t payload) const {
   if (kind >= kArrive) [[likely]] {
     __builtin_prefetch(&network_.packets[payload]);
@@ -96,6 +109,7 @@ void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
   if (kind < kArrive) return;
   const Packet& packet = network_.packets[payload];
   outputs_.prefetch(packet.output);
+  if (packet.input >= kMeshPorts) __builtin_prefetch(nic_credits_);
   if (packet.output >= kMeshPorts) {
     const char* const nic = reinterpret_cast<const char*>(nic_);
     __builtin_prefetch(nic);
@@ -279,7 +293,10 @@ void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle
 void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycle now, const ExactTime& tail) {
   const Cycle link = network_.link_cycles;
   if (out.next_tile != kNoTile) [[likely]] {
-    announce(out.next_router, out.next_tile, index, now + link, tail.after(link));
+    const Packet& packet = network_.packets[index];
+    prefetch_visit(out.next_router, packet.input, vcs_);
+    if (packet.destination == out.next_tile) __builtin_prefetch(network_.nics[out.next_tile]);
+    announce({out.next_id, out.next_lane}, out.next_tile, index, now + link, tail.after(link));
   } else {
     next_other_[port]->receive(index, now + link, tail.after(link));
   }

@@ -34,6 +34,10 @@ class alignas(64) RouterEngine final : public Client {
   void prefetch_evaluation() const override;
   void prefetch_evaluation_more() const override;
 
+  /// Hints that a packet comes to an input soon, of a router whose own data is not there yet, or wants an output.
+  static void prefetch_visit(const RouterEngine* router, unsigned input, unsigned vcs);
+  void prefetch_output(unsigned port) const { outputs_.prefetch(port); }
+
   const PortStatistics& statistics(topology::Direction direction) const {
     return statistics_[static_cast<std::size_t>(direction)];
   }
@@ -58,8 +62,10 @@ class alignas(64) RouterEngine final : public Client {
     std::uint32_t uncredited = 0;  ///< packets downstream whose credit has no time yet
     std::uint8_t first_bit = 0;    ///< round-robin: where the search starts
     // The router of ours behind it: what a packet needs of it, so that it need not be touched before the packet arrives.
-    ClientHandle next_router;
+    std::uint8_t next_lane = 0;
+    ClientId next_id = 0;
     TileId next_tile = kNoTile;    ///< none of ours
+    const RouterEngine* next_router = nullptr;
   };
 
   /// Position of an input VC in an output's bidders: mesh ports first, then the one local port that can reach it.
@@ -86,8 +92,8 @@ class alignas(64) RouterEngine final : public Client {
   NetworkContext& network_;
   std::uint8_t vcs_;
   bool single_local_;
+  InputVc* inputs_;  ///< port-major, VC-minor; directly behind this object
   CreditedPorts<Output> outputs_;
-  InputVc* inputs_;  ///< port-major, VC-minor
   PortStatistics* statistics_;
   std::array<RouterEngine*, kMeshPorts> upstream_router_{};
   EjectionSink* nic_ = nullptr;

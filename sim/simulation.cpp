@@ -115,7 +115,7 @@ void Simulation::Parts::measure_tiles(Measurements& out) const {
     tile->sram->measure(measurement);
     out.packets += tile->nic->packets_injected();
     out.messages += measurement.messages_sent;
-    if (const auto* core = dynamic_cast<const TraceCore*>(tile->core.get())) out.matrix_flops += core->matrix_flops();
+    if (const auto* core = dynamic_cast<const TraceCore*>(tile->core)) out.matrix_flops += core->matrix_flops();
     out.tiles.push_back(measurement);
   }
   for (const workloads::TileBinding& binding : trace.trace().tiles) {

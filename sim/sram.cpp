@@ -52,6 +52,12 @@ Cycle Sram::nic_busy_before_now() const {
   return nic_total_ - (nic_until_ > now ? nic_until_ - now : 0);
 }
 
+/// From the interface, whose calls are virtual, to the cycle of the last change.
+HotLines Sram::hot_lines() const {
+  const char* const first = reinterpret_cast<const char*>(static_cast<const SramIf*>(this));
+  return {first, static_cast<std::size_t>(reinterpret_cast<const char*>(&changed_at_ + 1) - first)};
+}
+
 void Sram::before_change() {
   const Cycle now = calendar_.now();
   if (now == changed_at_) return;

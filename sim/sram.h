@@ -26,6 +26,7 @@ class Sram final : public sc_core::sc_module, public SramIf {
   void free(workloads::MemoryClass memory_class, Bytes bytes) override;
   void nic_access(Bytes bytes) override;
   Cycle nic_busy_before_now() const override;
+  HotLines hot_lines() const override;
 
   /// Says what the tile is doing, for the message of an overflow.
   void set_context(std::function<std::string()> context) { context_ = std::move(context); }

@@ -13,13 +13,15 @@ Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding
   router = std::make_unique<Router>("router", id, network);
   if (binding == nullptr) return;
   const workloads::Trace& trace = parts.trace.trace();
-  sram = std::make_unique<Sram>("sram", network.calendar, network.hardware, trace.in_dram,
-                                trace.statics.at(binding->statics));
-  nic = std::make_unique<Nic>("nic", id, network, nics);
-  if (parts.core_factory) core = parts.core_factory("core", id);
-  if (!core) {
-    core = std::make_unique<TraceCore>("core", network.calendar, parts.trace, *binding, parts.recorder,
-                                       parts.operations_done);
+  sram = network.arena.make<Sram>("sram", network.calendar, network.hardware, trace.in_dram,
+                                  trace.statics.at(binding->statics));
+  nic = network.arena.make<Nic>("nic", id, network, nics);
+  if (parts.core_factory) other_core_ = parts.core_factory("core", id);
+  core = other_core_.get();
+  if (core == nullptr) {
+    trace_core_ = network.arena.make<TraceCore>("core", network.calendar, network.tables, parts.trace, *binding, parts.recorder,
+                                                parts.operations_done);
+    core = trace_core_.get();
   }
   core->nic.bind(nic->core_side);
   core->sram.bind(sram->user_side);
@@ -55,7 +57,7 @@ Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(
     if (!tile.used()) continue;
     used_.push_back(&tile);
     nics_[id] = tile.nic.get();
-    cores_[id] = tile.core.get();
+    cores_[id] = tile.core;
   }
   bind_links(parts);
   if (parts.network.hardware.dram_capacity != 0) bind_drams(parts);

@@ -34,11 +34,14 @@ class Tile : public sc_core::sc_module {
   bool used() const { return core != nullptr; }
 
   std::unique_ptr<Router> router;
-  std::unique_ptr<Sram> sram;
-  std::unique_ptr<Nic> nic;
-  std::unique_ptr<Core> core;
+  // In the network's arena, as the state of the router: on huge pages, a tile's together.
+  Arena::Owned<Sram> sram;
+  Arena::Owned<Nic> nic;
+  Core* core = nullptr;
 
  private:
+  Arena::Owned<TraceCore> trace_core_;
+  std::unique_ptr<Core> other_core_;  ///< of WaferParts::core_factory
   TileId id_;
 };
 

@@ -9,13 +9,14 @@
 
 namespace wafersim::sim {
 
-using workloads::Op;
 using workloads::OpKind;
 
-TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, const CompiledTrace& trace,
+TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables,
+                     const CompiledTrace& trace,
                      const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done)
     : Core(name),
       calendar_(calendar),
+      tables_(tables),
       trace_(trace),
       binding_(binding),
       program_(trace.trace().programs.at(binding.program)),
@@ -30,18 +31,23 @@ TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, const Com
 void TraceCore::end_of_elaboration() {
   nic_ = nic.operator->();
   sram_ = sram.operator->();
+  nic_lines_ = nic_->hot_lines();
+  sram_lines_ = sram_->hot_lines();
 }
 
 void TraceCore::send_done(std::uint64_t token) {
-  completed_.push_back(OpRef::of(token));
+  const OpRef ref = OpRef::of(token);
+  prefetch_successors(ref);
+  completed_.push_back(ref);
   calendar_.request_evaluation(*this);
 }
 
 void TraceCore::received(std::uint64_t token, const Arrival& arrival) {
   const OpRef ref = OpRef::of(token);
+  prefetch_successors(ref);
   completed_.push_back(ref);
   // Messages of background steps count only when nothing in the foreground is open.
-  if (foreground_open_ == 0 || !step_of(slots_[ref.slot]).background) account_.arrived(arrival);
+  if (foreground_open_ == 0 || !slots_[ref.slot].background) account_.arrived(arrival);
   calendar_.request_evaluation(*this);
 }
 
@@ -74,26 +80,44 @@ void TraceCore::finish_part(std::size_t engine) {
   calendar_.request_evaluation(*this);
 }
 
-void TraceCore::prefetch_call() const {
-  const char* const start = reinterpret_cast<const char*>(static_cast<const Client*>(this));
-  for (std::size_t offset = 0; offset < kHotBytes / 2; offset += 64) __builtin_prefetch(start + offset);
+HotLines TraceCore::hot_lines() const {
+  return {reinterpret_cast<const char*>(static_cast<const Client*>(this)), kHotBytes};
+}
+
+void TraceCore::prefetch(unsigned kind, std::uint32_t engine) const {
+  if (kind == Event::kEvaluate) return;
+  nic_lines_.prefetch();
+  sram_lines_.prefetch();
+  __builtin_prefetch(slots_[running_[engine].op.slot].code);
+}
+
+void TraceCore::prefetch_more(unsigned kind, std::uint32_t engine) const {
+  if (kind == Event::kEvaluate) return;
+  const OpRef ref = running_[engine].op;
+  const OpenStep& open = slots_[ref.slot];
+  __builtin_prefetch(&open.code->ops[ref.op]);
+  __builtin_prefetch(&open.waiting[ref.op]);
+  nic_->prefetch_call();
+}
+
+void TraceCore::prefetch_successors(OpRef ref) const {
+  const OpenStep& open = slots_[ref.slot];
+  const CompiledOp& op = open.code->ops[ref.op];
+  if (op.successor_count == 0) return;
+  __builtin_prefetch(open.waiting.data() + op.next);
+  __builtin_prefetch(open.code->successors.data() + op.first_successor);
+  const char* const next = reinterpret_cast<const char*>(open.code->ops.data() + op.next);
+  __builtin_prefetch(next);
+  __builtin_prefetch(next + 64);  // which it may reach into, or else the one behind it
 }
 
 void TraceCore::prefetch_evaluation() const {
-  __builtin_prefetch(nic_);
+  nic_lines_.prefetch();
   for (const OpRef ref : completed_) __builtin_prefetch(&slots_[ref.slot].code->ops[ref.op]);
 }
 
 void TraceCore::prefetch_evaluation_more() const {
-  nic_->prefetch_call();
-  for (const OpRef ref : completed_) {
-    const OpenStep& open = slots_[ref.slot];
-    const CompiledOp& op = open.code->ops[ref.op];
-    __builtin_prefetch(&open.waiting[op.next]);
-    __builtin_prefetch(&open.code->ops[op.next]);
-    __builtin_prefetch(&open.code->source->ops[op.next]);
-    __builtin_prefetch(&open.code->successors[op.first_successor]);
-  }
+  for (const OpRef ref : completed_) prefetch_successors(ref);
 }
 
 void TraceCore::evaluate() {
@@ -141,7 +165,7 @@ void TraceCore::open_step() {
   std::uint32_t slot = 0;
   if (free_slots_.empty()) {
     slot = static_cast<std::uint32_t>(slots_.size());
-    slots_.emplace_back();
+    slots_.emplace_back(&tables_);
   } else {
     slot = free_slots_.back();
     free_slots_.pop_back();
@@ -151,11 +175,15 @@ void TraceCore::open_step() {
   open.code = &trace_.step_template(step_of(open).step_template);
   open.operations_left = static_cast<std::uint32_t>(open.code->source->ops.size());
   open.results_left = open.code->result_count;
+  open.background = step_of(open).background;
   open.opened = calendar_.now();
   open.cursor = {};
+  for (const auto scope : {workloads::MatchScope::step, workloads::MatchScope::microbatch}) {
+    open.keys[static_cast<std::size_t>(scope)] = step_key(scope, step_of(open));
+  }
   open.waiting.assign(open.code->dependency_counts.begin(), open.code->dependency_counts.end());
   order_.push_back(slot);
-  if (!step_of(open).background) ++foreground_open_;
+  if (!open.background) ++foreground_open_;
   if (open.results_left == 0) result_there_[open.step] = true;
   if (open.operations_left == 0) return close_step(slot);
   for (const std::uint32_t op : open.code->roots) became_ready({slot, op});
@@ -165,25 +193,25 @@ void TraceCore::open_step() {
 void TraceCore::close_step(std::uint32_t slot) {
   OpenStep& open = slots_[slot];
   recorder_.step_done(binding_, open.step, step_of(open), open.opened, calendar_.now());
-  if (!step_of(open).background) --foreground_open_;
+  if (!open.background) --foreground_open_;
   order_.erase(std::find(order_.begin(), order_.end(), slot));
   free_slots_.push_back(slot);
 }
 
 void TraceCore::became_ready(OpRef ref) {
   const OpenStep& open = slots_[ref.slot];
-  const OpKind kind = open.code->ops[ref.op].kind;
+  const CompiledOp& op = open.code->ops[ref.op];
+  const OpKind kind = op.kind;
   if (kind == OpKind::matrix || kind == OpKind::vector) return;  // issued in program order
   if (kind == OpKind::reduce) return reductions_.push({open.step, ref});
-  const Op& op = open.code->source->ops[ref.op];
+  const auto key = [&] { return open.keys[static_cast<std::size_t>(op.scope)] ^ op.key; };
   switch (kind) {
     case OpKind::send:
-      nic_->post_send({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes, op.axis,
-                      op.operand.tensor, ref.token(), account_.last_wait(), binding_.stage});
+      nic_->post_send({trace_.trace().peer(binding_, op.peer), key(), op.bytes, op.axis, op.tensor, ref.token(), account_.last_wait(),
+                      binding_.stage});
       break;
     case OpKind::receive:
-      if (nic_->post_receive({trace_.trace().peer(binding_, op.peer), workloads::message_key(op, step_of(open)), op.bytes,
-                             ref.token()})) {
+      if (nic_->post_receive({trace_.trace().peer(binding_, op.peer), key(), op.bytes, ref.token()})) {
         instant_.push_back(ref);
       }
       break;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory_resource>
 #include <queue>
 #include <span>
 #include <vector>
@@ -20,7 +21,8 @@ class TraceCore final : public Core, public Client {
  public:
   static constexpr std::size_t kHotBytes = 768;
 
-  TraceCore(sc_core::sc_module_name name, Calendar& calendar, const CompiledTrace& trace,
+  /// `tables` is where it keeps its tables.
+  TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables, const CompiledTrace& trace,
             const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done);
 
   void send_done(std::uint64_t token) override;
@@ -28,7 +30,9 @@ class TraceCore final : public Core, public Client {
   void dram_done(std::uint32_t engine) override;
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
-  void prefetch_call() const override;
+  void prefetch(unsigned kind, std::uint32_t engine) const override;
+  void prefetch_more(unsigned kind, std::uint32_t engine) const override;
+  HotLines hot_lines() const override;
   void prefetch_evaluation() const override;
   void prefetch_evaluation_more() const override;
 
@@ -40,13 +44,16 @@ class TraceCore final : public Core, public Client {
  private:
   /// An open step.
   struct OpenStep {
+    explicit OpenStep(std::pmr::memory_resource* tables) : waiting(tables) {}
     std::uint32_t step = 0;
     std::uint32_t operations_left = 0;
     std::uint32_t results_left = 0;
+    bool background = false;
     Cycle opened = 0;
     std::array<std::uint32_t, kEngines> cursor{};  ///< into CompiledTemplate::in_order
+    std::array<std::uint64_t, 2> keys{};           ///< step_key, by scope
     const CompiledTemplate* code = nullptr;
-    std::vector<std::uint32_t> waiting;            ///< dependencies left, by operation
+    std::pmr::vector<std::uint16_t> waiting;       ///< dependencies left, by operation
   };
   /// An operation of an open step.
   struct OpRef {
@@ -74,9 +81,9 @@ class TraceCore final : public Core, public Client {
     }
   };
 
-  const workloads::Op& operation(OpRef ref) const { return slots_[ref.slot].code->source->ops[ref.op]; }
   const workloads::Step& step_of(const OpenStep& open) const { return program_.steps[open.step]; }
   void end_of_elaboration() override;
+  void prefetch_successors(OpRef ref) const;
   void check_engine(std::size_t engine);
   void finish_part(std::size_t engine);
   void open_steps();
@@ -93,6 +100,7 @@ class TraceCore final : public Core, public Client {
   void start(Engine engine, OpRef ref);
 
   Calendar& calendar_;
+  std::pmr::memory_resource& tables_;
   const CompiledTrace& trace_;
   const workloads::TileBinding& binding_;
   const workloads::Program& program_;
@@ -105,6 +113,8 @@ class TraceCore final : public Core, public Client {
 
   NicIf* nic_ = nullptr;    ///< what the ports are bound to
   SramIf* sram_ = nullptr;
+  HotLines nic_lines_;
+  HotLines sram_lines_;
   bool results_changed_ = true;  ///< since steps were last opened
   std::uint32_t next_step_ = 0;
   std::uint32_t foreground_open_ = 0;
