@@ -93,28 +93,42 @@ workloads::Group line_group(int side, int rank, bool row) {
   return {workloads::Axis::dp, side, rank, shape, topology::row_major(shape), first_peer};
 }
 
-/// The trace of a hierarchical all-reduce over side x side tiles, one chunk after the other: reduce-scatter in the rows,
-/// all-reduce in the columns, all-gather in the rows. Templates are shared by the tiles of a column (row).
-workloads::Trace hierarchical_all_reduce(int side, Bytes bytes, int chunks) {
+/// The steps of a hierarchical all-reduce as the tiles of a column (row) share them.
+struct HierarchicalSteps {
+  std::vector<std::uint32_t> scatter;  ///< by column
+  std::vector<std::uint32_t> reduce;   ///< by row
+  std::vector<std::uint32_t> gather;   ///< by column
+};
+
+HierarchicalSteps hierarchical_steps(workloads::Trace& trace, int side, Bytes chunk) {
   using workloads::Collective;
+  const Bytes shard = chunk / static_cast<Bytes>(side);
+  HierarchicalSteps steps;
+  for (int rank = 0; rank < side; ++rank) {
+    const workloads::Group row = line_group(side, rank, true);
+    const workloads::Group column = line_group(side, rank, false);
+    workloads::StepBuilder scatter(trace, "reduce_scatter");
+    workloads::reduce_scatter(scatter, row, Collective::line, {chunk, chunk / 4, scatter.tensor("gradients")}, {});
+    steps.scatter.push_back(scatter.finish());
+    workloads::StepBuilder reduce(trace, "all_reduce");
+    workloads::all_reduce(reduce, column, Collective::line, {shard, shard / 4, reduce.tensor("gradients")}, {});
+    steps.reduce.push_back(reduce.finish());
+    workloads::StepBuilder gather(trace, "all_gather");
+    workloads::all_gather(gather, row, Collective::line, {chunk, chunk / 4, gather.tensor("gradients")}, {});
+    steps.gather.push_back(gather.finish());
+  }
+  return steps;
+}
+
+/// The trace of a hierarchical all-reduce over side x side tiles, one chunk after the other: reduce-scatter in the rows,
+/// all-reduce in the columns, all-gather in the rows.
+workloads::Trace hierarchical_all_reduce(int side, Bytes bytes, int chunks) {
   workloads::Trace trace;
   trace.statics.emplace_back();
-  const Bytes chunk = bytes / static_cast<Bytes>(chunks);
-  const Bytes shard = chunk / static_cast<Bytes>(side);
+  const HierarchicalSteps steps = hierarchical_steps(trace, side, bytes / static_cast<Bytes>(chunks));
   for (int y = 0; y < side; ++y) {
     for (int x = 0; x < side; ++x) {
-      const workloads::Group row = line_group(side, x, true);
-      const workloads::Group column = line_group(side, y, false);
-      workloads::StepBuilder scatter(trace, "reduce_scatter");
-      workloads::reduce_scatter(scatter, row, Collective::line, {chunk, chunk / 4, scatter.tensor("gradients")}, {});
-      const std::uint32_t scatter_template = scatter.finish();
-      workloads::StepBuilder reduce(trace, "all_reduce");
-      workloads::all_reduce(reduce, column, Collective::line, {shard, shard / 4, reduce.tensor("gradients")}, {});
-      const std::uint32_t reduce_template = reduce.finish();
-      workloads::StepBuilder gather(trace, "all_gather");
-      workloads::all_gather(gather, row, Collective::line, {chunk, chunk / 4, gather.tensor("gradients")}, {});
-      const std::uint32_t gather_template = gather.finish();
-
+      const auto at = [](const std::vector<std::uint32_t>& of, int rank) { return of[static_cast<std::size_t>(rank)]; };
       workloads::TileBinding binding;
       binding.tile = static_cast<TileId>(y * side + x);
       binding.program = static_cast<std::uint32_t>(trace.programs.size());
@@ -124,7 +138,7 @@ workloads::Trace hierarchical_all_reduce(int side, Bytes bytes, int chunks) {
       for (int i = 0; i < side; ++i) trace.peers.push_back(static_cast<TileId>((y + i) % side * side + x));
       workloads::Program program;
       for (int c = 0; c < chunks; ++c) {
-        for (const std::uint32_t step_template : {scatter_template, reduce_template, gather_template}) {
+        for (const std::uint32_t step_template : {at(steps.scatter, x), at(steps.reduce, y), at(steps.gather, x)}) {
           workloads::Step step;
           step.step_template = step_template;
           step.microbatch = c;
