@@ -38,7 +38,7 @@ std::string row(const std::string& label, const std::string& value) {
 std::string verification_text(const CheckFacts& facts) {
   if (!facts.verified) return {};
   if (facts.faults.empty())
-    return row("trace", "sound: every message has its two ends, nothing waits in a circle");
+    return row("trace", "sound: every operand is there, every sum is complete, every message has its two ends");
   std::string text = row("trace", fmt::format("{} faults", facts.faults.size()));
   for (const std::string& fault : facts.faults) text += "  " + fault + "\n";
   return text;

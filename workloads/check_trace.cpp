@@ -157,12 +157,16 @@ class BindingCheck {
 
 }  // namespace
 
-std::vector<std::string> check_trace(const Trace& trace, const topology::Mesh& mesh, std::size_t limit) {
-  FaultList faults(limit);
+void check_structure(const Trace& trace, const topology::Mesh& mesh, FaultList& faults) {
   TemplateCheck templates(trace, faults);
   for (const StepTemplate& step_template : trace.templates) templates.run(step_template);
   for (std::size_t number = 0; number < trace.programs.size(); ++number) check_program(trace, number, faults);
   BindingCheck(trace, mesh, faults).run();
+}
+
+std::vector<std::string> check_trace(const Trace& trace, const topology::Mesh& mesh, std::size_t limit) {
+  FaultList faults(limit);
+  check_structure(trace, mesh, faults);
   if (faults.texts().empty()) Replay(trace, mesh, faults).run();
   return faults.texts();
 }

@@ -82,24 +82,41 @@ class HeadTensors {
     return StepEmitter::of_layer(gradient ? step_.gradients(regions) : step_.weights(regions), layers_);
   }
   /// The part of the table that a tensor-stream rank holds, and its columns of the logits.
-  Views table(bool gradient, int tatp) const {
-    const std::vector<Region> regions = {step_.layout().table(!tied_, step_.shard().rank.tp, tatp)};
+  Views table(bool gradient, int tatp, int chunk) const {
+    const Range own = step_.layout().vocabulary(step_.shard().rank.tp, tatp);
+    const Range part = columns(tatp, chunk);
+    const std::uint64_t hidden = step_.shard().hidden;
+    Region region = step_.layout().table(!tied_, step_.shard().rank.tp, tatp);
+    region.row += (part.first - own.first) * hidden;
+    region.rows = part.count * hidden;
+    const std::vector<Region> regions = {region};
     return StepEmitter::of_layer(gradient ? step_.gradients(regions) : step_.weights(regions),
                                  tied_ ? kEmbeddingLayer : layers_);
   }
-  Views logits_of(const char* name, int tatp) const {
-    return step_.work(name, step_.layout().vocabulary(step_.shard().rank.tp, tatp));
+  /// A piece of a tensor-stream rank's part of the vocabulary.
+  Range columns(int tatp, int chunk) const {
+    const Range own = step_.layout().vocabulary(step_.shard().rank.tp, tatp);
+    const Range part = share_range(own.count, step_.layout().chunks(), chunk);
+    return {own.first + part.first, part.count};
   }
-  std::uint64_t parameters(int tatp) const {
-    return step_.layout().vocabulary(step_.shard().rank.tp, tatp).count * step_.shard().hidden;
+  Views logits_of(const char* name, int tatp, int chunk) const {
+    return step_.work(name, columns(tatp, chunk));
+  }
+  std::uint64_t parameters(int tatp, int chunk) const {
+    return columns(tatp, chunk).count * step_.shard().hidden;
+  }
+  /// Reading a block: the rank's own lies with its parameters, others in stream buffers.
+  Traffic block_traffic(int owner, int chunk) const {
+    const Bytes bytes = parameters(owner, chunk) * step_.shard().element;
+    return owner == step_.shard().rank.tatp ? Traffic{.parameters = bytes} : Traffic{.streamed = bytes};
   }
   /// As a tensor stream carries the table, or the parts of its gradient in fp32.
   StreamBlocks blocks(bool gradient) const {
     const Bytes bytes = gradient ? kPartialBytes : step_.shard().element;
-    return {.chunks = 1,
-            .views = [this, gradient](int owner, int) { return table(gradient, owner); },
-            .bytes = [this, bytes](int owner, int) { return parameters(owner) * bytes; },
-            .elements = [this](int owner, int) { return parameters(owner); }};
+    return {.chunks = step_.layout().chunks(),
+            .views = [this, gradient](int owner, int chunk) { return table(gradient, owner, chunk); },
+            .bytes = [this, bytes](int owner, int chunk) { return parameters(owner, chunk) * bytes; },
+            .elements = [this](int owner, int chunk) { return parameters(owner, chunk); }};
   }
 
   /// The embedding's and the head's contributions to a tied table come one after the other.
@@ -132,11 +149,11 @@ Deps gather_head_input(StepEmitter& step, const Deps& after) {
 
 /// Uses every block of the table: this rank's own, and with tensor streams those of the line.
 Deps for_each_block(StepEmitter& step, const HeadTensors& t, const Deps& after,
-                    const std::function<Deps(int owner, const Deps& ready)>& use) {
-  if (step.shard().tatp == 1) return use(0, after);
+                    const std::function<Deps(int owner, int chunk, const Deps& ready)>& use) {
+  if (step.shard().tatp == 1) return use(0, 0, after);
   return stream_outward(step, step.tatp_line(), t.blocks(false), after,
-                        [&](int owner, int, const Deps& there) -> BlockUse {
-                          const Deps done = use(owner, join(there, after));
+                        [&](int owner, int chunk, const Deps& there) -> BlockUse {
+                          const Deps done = use(owner, chunk, join(there, after));
                           return {done, done};
                         })
       .done;
@@ -145,21 +162,21 @@ Deps for_each_block(StepEmitter& step, const HeadTensors& t, const Deps& after,
 /// The gradient of the rank's part of the table; with tensor streams every rank makes a part of every block's.
 Deps table_gradient(StepEmitter& step, const HeadTensors& t, const Deps& after) {
   const Shard& s = step.shard();
-  const auto make = [&](int owner, const Deps& ready) {
-    const std::uint64_t columns = step.layout().vocabulary(s.rank.tp, owner).count;
+  const auto make = [&](int owner, int chunk, const Deps& ready) {
+    const std::uint64_t columns = t.columns(owner, chunk).count;
     Traffic traffic = kept(s.stream_bytes(), !s.gathers()) + Traffic{.saved = s.token_bytes(columns)};
-    traffic = traffic + (owner == s.rank.tatp ? Traffic{.gradients = 2 * t.parameters(owner) * s.gradient}
-                                              : Traffic{.scratch = t.parameters(owner) * kPartialBytes});
+    traffic = traffic + (owner == s.rank.tatp ? Traffic{.gradients = 2 * t.parameters(owner, chunk) * s.gradient}
+                                              : Traffic{.streamed = t.parameters(owner, chunk) * kPartialBytes});
     return step.gemm({1, s.hidden, columns, s.tokens}, traffic, ready,
                      {.kernel = Kernel::logits_weight,
-                      .reads = t.source() + t.logits_of("head.logits.gradient", owner),
-                      .writes = with_terms(t.table(true, owner), t.table_terms())});
+                      .reads = t.source() + t.logits_of("head.logits.gradient", owner, chunk),
+                      .writes = with_terms(t.table(true, owner, chunk), t.table_terms())});
   };
-  if (s.tatp == 1) return make(0, after);
+  if (s.tatp == 1) return make(0, 0, after);
   Deps all;
   const Deps own = stream_inward(step, step.tatp_line(), t.blocks(true), after,
-                                 [&](int owner, int, const Deps& there) -> BlockUse {
-                                   const Deps done = make(owner, join(there, after));
+                                 [&](int owner, int chunk, const Deps& there) -> BlockUse {
+                                   const Deps done = make(owner, chunk, join(there, after));
                                    all = join(std::move(all), done);
                                    return {done, done};
                                  });
@@ -242,14 +259,14 @@ void emit_head_forward(StepEmitter& step) {
   }
   const Deps gathered = gather_head_input(step, input);
   const Deps buffer = step.hold(logits_bytes(s), gathered);
-  const Deps logits = for_each_block(step, t, buffer, [&](int owner, const Deps& ready) {
-    const std::uint64_t columns = step.layout().vocabulary(s.rank.tp, owner).count;
+  const Deps logits = for_each_block(step, t, buffer, [&](int owner, int chunk, const Deps& ready) {
+    const std::uint64_t columns = t.columns(owner, chunk).count;
     return step.gemm({1, s.tokens, columns, s.hidden},
-                     {.scratch = s.stream_bytes() + s.token_bytes(columns), .parameters = columns * s.hidden * s.element},
+                     Traffic{.scratch = s.stream_bytes() + s.token_bytes(columns)} + t.block_traffic(owner, chunk),
                      ready,
                      {.kernel = Kernel::logits,
-                      .reads = t.source() + t.table(false, owner),
-                      .writes = t.logits_of("head.logits", owner)});
+                      .reads = t.source() + t.table(false, owner, chunk),
+                      .writes = t.logits_of("head.logits", owner, chunk)});
   });
   if (s.gathers()) step.release(s.stream_bytes(), logits, t.source());
   // Softmax with its row operations around the two all-reduces: maximum; exponential and sum; division.
@@ -293,17 +310,16 @@ void emit_head_backward(StepEmitter& step) {
                               : StepEmitter::of_layer(step.work(tensors::kStreamGradient), step.model().layers);
   const Deps buffer = step.hold(s.stream_bytes(), d_logits);
   bool first = true;
-  const Deps partial = for_each_block(step, t, buffer, [&](int owner, const Deps& ready) {
-    const Range columns = step.layout().vocabulary(s.rank.tp, owner);
+  const Deps partial = for_each_block(step, t, buffer, [&](int owner, int chunk, const Deps& ready) {
+    const Range columns = t.columns(owner, chunk);
     const bool adds = !std::exchange(first, false);
     return step.gemm({1, s.tokens, s.hidden, columns.count},
-                     {.scratch = (adds ? 2 : 1) * s.stream_bytes(),
-                      .saved = s.token_bytes(columns.count),
-                      .parameters = columns.count * s.hidden * s.element},
+                     Traffic{.scratch = (adds ? 2 : 1) * s.stream_bytes(), .saved = s.token_bytes(columns.count)} +
+                         t.block_traffic(owner, chunk),
                      ready,
                      {.kernel = Kernel::logits_input,
                       .adds = adds,
-                      .reads = t.logits_of("head.logits.gradient", owner) + t.table(false, owner),
+                      .reads = t.logits_of("head.logits.gradient", owner, chunk) + t.table(false, owner, chunk),
                       .writes = with_terms(sum_views, {columns.first, columns.count, step.layout().padded_vocabulary()})});
   });
   const Deps sum = step.reduce_tokens(sum_views, partial);

@@ -90,7 +90,7 @@ Views gradient_writes(StepEmitter& step, Weight weight, int owner, int chunk) {
 Traffic scaled(const Traffic& traffic, std::uint64_t part, std::uint64_t whole) {
   const auto cut = [&](Bytes bytes) { return whole == 0 ? 0 : bytes / whole * part + bytes % whole * part / whole; };
   return {cut(traffic.scratch), cut(traffic.saved), cut(traffic.parameters), cut(traffic.gradients),
-          cut(traffic.optimizer)};
+          cut(traffic.optimizer), cut(traffic.streamed)};
 }
 
 std::uint64_t parameters_of(const WeightSlice& slice) { return parameters_in(slice.regions); }
@@ -110,6 +110,11 @@ StreamBlocks weight_blocks(StepEmitter& step, Weight weight, bool gradients) {
           .elements = parameters};
 }
 
+/// Reading a block of a weight: the rank's own lies with its parameters, others in stream buffers.
+Traffic block_traffic(const StepEmitter& step, int owner, Bytes bytes) {
+  return owner == step.shard().rank.tatp ? Traffic{.parameters = bytes} : Traffic{.streamed = bytes};
+}
+
 Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName& tensor) {
   Views views;
   for (const Range& run : slice.columns) {
@@ -118,13 +123,20 @@ Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName
   return views;
 }
 
+/// What is read for every block of a stream stays in SRAM between them: after the first one it causes no other traffic.
+Traffic input_traffic(const Product& product, bool first) {
+  const Traffic& all = product.input_traffic;
+  if (first) return all;
+  return {.scratch = all.scratch + all.saved + all.parameters + all.gradients + all.optimizer + all.streamed};
+}
+
 /// Y[:, slice] = X W[:, slice].
-Deps forward_block(StepEmitter& step, const Product& product, int owner, int chunk, const Deps& ready) {
+Deps forward_block(StepEmitter& step, const Product& product, int owner, int chunk, bool first, const Deps& ready) {
   const WeightSlice slice = slice_of(step, product.weight, owner, chunk);
   const std::uint64_t input = input_width(step, product.weight);
   const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
-  const Traffic traffic = product.input_traffic + scaled(product.output_traffic, slice.width(), all) +
-                          Traffic{.parameters = input * slice.width() * step.shard().element};
+  const Traffic traffic = input_traffic(product, first) + scaled(product.output_traffic, slice.width(), all) +
+                          block_traffic(step, owner, input * slice.width() * step.shard().element);
   return step.gemm({1, step.shard().tokens, slice.width(), input}, traffic, ready,
                    {.kernel = Kernel::linear,
                     .adds = product.adds,
@@ -140,7 +152,7 @@ Deps input_block(StepEmitter& step, const Product& product, int owner, int chunk
   const bool adds = product.adds || !first;
   const Traffic traffic = scaled(product.output_traffic, slice.width(), all) + product.input_traffic +
                           (adds ? product.input_traffic : Traffic{}) +
-                          Traffic{.parameters = input * slice.width() * step.shard().element};
+                          block_traffic(step, owner, input * slice.width() * step.shard().element);
   return step.gemm({1, step.shard().tokens, input, slice.width()}, traffic, ready,
                    {.kernel = Kernel::linear_input,
                     .adds = adds,
@@ -150,15 +162,15 @@ Deps input_block(StepEmitter& step, const Product& product, int owner, int chunk
 
 /// dW[:, slice] = X^T dY[:, slice]. The owner adds it to the gradient that it holds; others hold their part in a
 /// stream buffer.
-Deps weight_block(StepEmitter& step, const Product& product, int owner, int chunk, const Deps& ready) {
+Deps weight_block(StepEmitter& step, const Product& product, int owner, int chunk, bool first, const Deps& ready) {
   const WeightSlice slice = slice_of(step, product.weight, owner, chunk);
   const std::uint64_t input = input_width(step, product.weight);
   const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
   const bool own = owner == step.shard().rank.tatp;
   const Bytes gradient = input * slice.width();
   const Traffic traffic =
-      product.input_traffic + scaled(product.output_traffic, slice.width(), all) +
-      (own ? Traffic{.gradients = 2 * gradient * step.shard().gradient} : Traffic{.scratch = gradient * kPartialBytes});
+      input_traffic(product, first) + scaled(product.output_traffic, slice.width(), all) +
+      (own ? Traffic{.gradients = 2 * gradient * step.shard().gradient} : Traffic{.streamed = gradient * kPartialBytes});
   return step.gemm({1, input, slice.width(), step.shard().tokens}, traffic, ready,
                    {.kernel = Kernel::linear_weight,
                     .reads = product.input + output_views(step, slice, product.output),
@@ -183,12 +195,13 @@ Views linear_output(StepEmitter& step, Weight weight, const std::string& name) {
 
 Deps linear(StepEmitter& step, const Product& product, const Deps& after) {
   const Deps ready = step.hold(product.result_bytes, after);
-  if (step.shard().tatp == 1) return forward_block(step, product, 0, 0, ready);
+  if (step.shard().tatp == 1) return forward_block(step, product, 0, 0, true, ready);
   const StreamLine line = step.tatp_line();
+  bool first = true;
   return stream_outward(step, line, weight_blocks(step, product.weight, false), ready,
                         [&](int owner, int chunk, const Deps& there) -> BlockUse {
-                          const Deps done = forward_block(step, product, owner,
-                                                          chunk, join(there, ready));
+                          const Deps done = forward_block(step, product, owner, chunk, std::exchange(first, false),
+                                                          join(there, ready));
                           return {done, done};
                         })
       .done;
@@ -209,14 +222,14 @@ Deps linear_input_gradient(StepEmitter& step, const Product& product, const Deps
 }
 
 Deps linear_weight_gradient(StepEmitter& step, const Product& product, const Deps& after) {
-  if (step.shard().tatp == 1) return weight_block(step, product, 0, 0, after);
+  if (step.shard().tatp == 1) return weight_block(step, product, 0, 0, true, after);
   const StreamLine line = step.tatp_line();
   Deps all;
+  bool first = true;
   const Deps own = stream_inward(step, line, weight_blocks(step, product.weight, true), after,
                                  [&](int owner, int chunk, const Deps& there) -> BlockUse {
-                                   const Deps done = weight_block(
-                                       step, product, owner, chunk,
-                                       join(there, after));
+                                   const Deps done = weight_block(step, product, owner, chunk,
+                                                                  std::exchange(first, false), join(there, after));
                                    all = join(std::move(all), done);
                                    return {done, done};
                                  });

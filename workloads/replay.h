@@ -27,6 +27,9 @@ class FaultList {
   std::vector<std::string> texts_;
 };
 
+/// The part of check_trace that comes before a replay: indices, bindings, dependencies.
+void check_structure(const Trace& trace, const topology::Mesh& mesh, FaultList& faults);
+
 /// One operation of one step of one tile (an index into Trace::tiles).
 struct OpInstance {
   std::uint32_t tile = 0;

@@ -31,7 +31,7 @@ Views with_terms(Views views, const Terms& terms) {
 
 Traffic operator+(const Traffic& a, const Traffic& b) {
   return {a.scratch + b.scratch, a.saved + b.saved, a.parameters + b.parameters, a.gradients + b.gradients,
-          a.optimizer + b.optimizer};
+          a.optimizer + b.optimizer, a.streamed + b.streamed};
 }
 
 Traffic kept(Bytes bytes, bool keep) { return keep ? Traffic{.saved = bytes} : Traffic{.scratch = bytes}; }
@@ -42,7 +42,7 @@ StepEmitter::StepEmitter(Trace& trace, std::string name, const RankContext& cont
 Work StepEmitter::work_of(const Traffic& traffic) const {
   Work result;
   result.sram_bytes =
-      traffic.scratch + traffic.saved + traffic.parameters + traffic.gradients + traffic.optimizer;
+      traffic.scratch + traffic.saved + traffic.parameters + traffic.gradients + traffic.optimizer + traffic.streamed;
   const auto add = [&](MemoryClass memory_class, Bytes bytes) {
     if (context_.in_dram[static_cast<std::size_t>(memory_class)]) result.dram_bytes += bytes;
   };
@@ -50,6 +50,7 @@ Work StepEmitter::work_of(const Traffic& traffic) const {
   add(MemoryClass::parameters, traffic.parameters);
   add(MemoryClass::gradients, traffic.gradients);
   add(MemoryClass::optimizer, traffic.optimizer);
+  add(MemoryClass::stream_buffers, traffic.streamed);
   return result;
 }
 

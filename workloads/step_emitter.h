@@ -28,6 +28,7 @@ struct Traffic {
   Bytes parameters = 0;
   Bytes gradients = 0;
   Bytes optimizer = 0;
+  Bytes streamed = 0;  ///< blocks of other ranks, in stream buffers
 };
 Traffic operator+(const Traffic& a, const Traffic& b);
 /// Bytes that are saved for the backward step, or used up in this one.

@@ -296,9 +296,9 @@ class Verifier final : public ReplayObserver {
 }  // namespace
 
 std::vector<std::string> verify_trace(const Trace& trace, const topology::Mesh& mesh, std::size_t limit) {
-  const std::vector<std::string> unsound = check_trace(trace, mesh, limit);
-  if (!unsound.empty()) return unsound;
   FaultList faults(limit);
+  check_structure(trace, mesh, faults);
+  if (!faults.texts().empty()) return faults.texts();
   Verifier verifier(trace, mesh, faults);
   Replay(trace, mesh, faults, &verifier).run();
   if (faults.texts().empty()) verifier.finish();
