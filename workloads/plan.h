@@ -82,7 +82,7 @@ struct StreamSpec {
 enum class Collective { automatic, ring, line, rows_cols, tree };
 const char* to_string(Collective collective);
 
-/// How an axis lands on the mesh. `standard`: a snake for pp, a block for the others. `optimized`: left to
+/// How an axis lands on the mesh. `standard`: a snake for pp and tatp, a block for the others. `optimized`: left to
 /// choose_mapping(), which replaces it by one of the others before a plan is laid out.
 enum class Placement { standard, optimized, row, col, block, snake, strided };
 struct AxisMapping {

@@ -13,7 +13,7 @@
 namespace wafersim::workloads {
 
 /// Buffers for the gradients of one microbatch: a backward pass takes one for each bucket, the bucket's gradient_sync
-/// gives it back. So many syncs may be under way that two buckets can be filled while a third one leaves.
+/// gives it back. At most two syncs are under way while another bucket is filled.
 class GradientBuffers {
  public:
   void add(std::int32_t bucket, std::uint32_t sync) {
