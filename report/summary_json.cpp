@@ -12,7 +12,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const char* sequence_parallel_name(workloads::SequenceParallel sp) {
-  return sp == workloads::SequenceParallel::megatron ? "megatron" : "none";
+  switch (sp) {
+    case workloads::SequenceParallel::none:
+      return "none";
+    case workloads::SequenceParallel::megatron:
+      return "megatron";
+    case workloads::SequenceParallel::ulysses:
+      return "ulysses";
+    case workloads::SequenceParallel::ring:
+      return "ring";
+  }
+  return "?";
 }
 
 const char* fidelity_name(models::Fidelity fidelity) {
@@ -26,8 +36,10 @@ Json plan_block(const RunContext& run) {
   }
   return {{"dp", run.plan.dp},
           {"tp", run.plan.tp},
+          {"tatp", run.plan.tatp},
           {"pp", run.plan.pp},
           {"sp", sequence_parallel_name(run.plan.sp)},
+          {"sp_degree", run.plan.sp_degree},
           {"schedule", workloads::to_string(run.plan.schedule)},
           {"virtual_stages", run.plan.virtual_stages},
           {"zero", run.plan.zero},

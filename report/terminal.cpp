@@ -24,9 +24,11 @@ std::string percent_or_unknown(const std::optional<double>& fraction) {
 
 void draw_title(Canvas& canvas, const RunContext& run) {
   const analysis::RunSummary& summary = run.summary;
-  const std::string machine =
+  std::string machine =
       fmt::format("{} of {} tiles ({} mesh), dp {} x pp {} x tp {}", summary.tiles_used, summary.tiles_total,
                   topology::to_string(run.mesh.shape()), run.plan.dp, run.plan.pp, run.plan.tp);
+  if (run.plan.tatp > 1) machine += fmt::format(" x tatp {}", run.plan.tatp);
+  if (run.plan.sp_degree > 1) machine += fmt::format(" x sp {}", run.plan.sp_degree);
   canvas.line(canvas.paint(Ink::title, run.name));
   canvas.line(canvas.paint(Ink::dim, machine));
   if (!run.measurements.partial) return;

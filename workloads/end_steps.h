@@ -48,8 +48,10 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
 void hold_gradients(StepEmitter& step, const Bucket& bucket);
 
 /// Collects the weights of a bucket from the replicas: updated ones (zero 1 and 2), or before a step that uses them, in
-/// a buffer of their own (zero 3), which release_parameters() gives up after all uses in a step.
-void release_parameters(StepEmitter& step, const Group& dp, const Bucket& bucket, SeenFrom from);
+/// a buffer of their own (zero 3).
 void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket);
+
+/// Gives up the parameters of other replicas after all uses in a step (zero 3).
+void release_parameters(StepEmitter& step, const Group& dp, const Bucket& bucket, SeenFrom from);
 
 }  // namespace wafersim::workloads

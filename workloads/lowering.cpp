@@ -315,7 +315,7 @@ class Lowering {
          .kind = StepKind::gradient_sync});
   }
 
-  /// The optimizer and, with zero 1, the gathers of the weights that it updated.
+  /// The optimizer and, with zero 1 and 2, the gathers of the weights that it updated.
   void add_update(ProgramBuilder& program, const Ranks& ranks) {
     if (input_.training.optimizer == Optimizer::none) return;
     std::vector<Bucket> all;
