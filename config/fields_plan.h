@@ -16,7 +16,7 @@ namespace wafersim::config {
 struct SequenceParallelKeys {
   workloads::SequenceParallel kind = workloads::SequenceParallel::none;
   std::int64_t degree = 1;
-  workloads::SequenceGroup group = workloads::SequenceGroup::own;
+  SequenceGroup group = SequenceGroup::own;
 };
 
 /// `tatp: 16`, or `tatp: {degree: 16, ...}`.
@@ -80,8 +80,8 @@ void fields(Visitor& visit, SequenceParallelKeys& spec) {
             .doc = "Ranks that cut the sequence with ulysses and ring; with megatron 1 or the degree of `plan.tp`.",
             .min = 1},
         spec.degree);
-  spec.group = spec.kind == workloads::SequenceParallel::megatron ? workloads::SequenceGroup::tp
-                                                                  : workloads::SequenceGroup::own;
+  spec.group = spec.kind == workloads::SequenceParallel::megatron ? SequenceGroup::tp
+                                                                  : SequenceGroup::own;
   visit(Key{.name = "group",
             .doc = "Whose ranks these are: own; tp (megatron); tatp: attention of the tensor-stream group works as the "
                    "kind says.",
@@ -174,22 +174,19 @@ inline void store_mapping(const MappingKeys& keys, workloads::PlanSpec& spec) {
 }
 
 inline void store_sequence_parallel(const SequenceParallelKeys& keys, workloads::PlanSpec& spec) {
-  using workloads::SequenceGroup;
   using workloads::SequenceParallel;
   const bool own_kind = keys.kind == SequenceParallel::ulysses || keys.kind == SequenceParallel::ring;
   spec.sp = keys.kind;
-  spec.sp_group = keys.group;
   spec.sp_degree = own_kind && keys.group == SequenceGroup::own ? static_cast<int>(keys.degree) : 1;
   if (!own_kind || keys.group != SequenceGroup::tatp) return;
   spec.stream.attention = keys.kind == SequenceParallel::ring ? workloads::StreamAttention::stream_kv
                                                               : workloads::StreamAttention::heads;
   spec.sp = SequenceParallel::none;
-  spec.sp_group = SequenceGroup::own;
 }
 
 template <class Visitor>
 void fields(Visitor& visit, workloads::PlanSpec& spec) {
-  SequenceParallelKeys sp{spec.sp, spec.sp_degree, spec.sp_group};
+  SequenceParallelKeys sp{spec.sp, spec.sp_degree};
   StreamKeys tatp{spec.tatp, spec.stream};
   PipelineTransfer transfer = spec.pp_transfer_full ? PipelineTransfer::full : PipelineTransfer::slice;
   MappingKeys mapping = mapping_keys(spec);

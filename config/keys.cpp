@@ -59,7 +59,7 @@ class KeyLister {
     if (!key.default_text.empty()) default_value = key.default_text;
     if (key.required) default_value = "required";
     keys_.push_back(
-        {join_path(path_, key.name), std::move(type), std::move(default_value), key.doc, section});
+        {join_path(path_, key.name), std::move(type), std::move(default_value), key.doc, section, key.shorthand});
   }
 
   std::string path_;

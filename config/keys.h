@@ -12,6 +12,7 @@ struct KeyInfo {
   std::string default_value;  ///< as a scenario would write it; "required" where there is none
   std::string doc;
   bool section = false;
+  std::string shorthand;  ///< of a section: the member that a bare value stands for
 };
 
 /// Every key that a scenario may write, in the order of to_yaml, sections before their keys.

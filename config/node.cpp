@@ -1,6 +1,7 @@
 #include "config/node.h"
 
 #include <algorithm>
+#include <utility>
 #include <array>
 
 namespace wafersim::config {
@@ -42,6 +43,10 @@ const ConfigNode* ConfigNode::find_path(const std::string& path) const {
     if (node == nullptr) return nullptr;
   }
   return node;
+}
+
+ConfigNode* ConfigNode::find_path(const std::string& path) {
+  return const_cast<ConfigNode*>(std::as_const(*this).find_path(path));
 }
 
 Location ConfigNode::locate(const std::string& path) const {

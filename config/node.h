@@ -32,6 +32,7 @@ struct ConfigNode {
   ConfigNode* find(const std::string& name);
   /// The value at a dotted path, or nullptr.
   const ConfigNode* find_path(const std::string& path) const;
+  ConfigNode* find_path(const std::string& path);
   /// Where to report what a section lacks: at its key, or at the section itself when it has none.
   const Location& heading() const { return key_where.file.empty() ? where : key_where; }
   /// Where the value at a dotted path was written; the heading of its innermost existing section when it is

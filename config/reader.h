@@ -50,11 +50,6 @@ class Reader {
       Reader inner(node, join_path(path_, key.name), problems_);
       fields(inner, value);
       inner.report_unknown();
-    } else if (node.is_scalar() && !key.shorthand.empty()) {
-      ConfigNode wrapped = ConfigNode::make_map();
-      wrapped.where = node.where;
-      wrapped.add_member(key.shorthand, node);
-      read_section(wrapped, key, value);
     } else {
       report_no_section(node, key);
     }

@@ -2,8 +2,11 @@
 
 #include <filesystem>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "config/checks.h"
+#include "config/keys.h"
 #include "config/node.h"
 #include "config/presets.h"
 #include "config/problems.h"
@@ -11,6 +14,26 @@
 #include "config/yaml_source.h"
 
 namespace wafersim::config {
+
+namespace {
+
+/// Writes out sections that stand as a bare value (`tatp: 16` as `tatp: {degree: 16}`), so that a key of such a section
+/// can be set beside it.
+void expand_shorthands(ConfigNode& tree, const std::vector<KeyInfo>& keys) {
+  for (const KeyInfo& key : keys) {
+    if (key.shorthand.empty()) continue;
+    ConfigNode* const node = tree.find_path(key.path);
+    if (node == nullptr || !node->is_scalar()) continue;
+    ConfigNode section = ConfigNode::make_map();
+    section.key = node->key;
+    section.key_where = node->key_where;
+    section.where = node->where;
+    section.add_member(key.shorthand, *node);
+    *node = std::move(section);
+  }
+}
+
+}  // namespace
 
 Scenario load_scenario(const std::string& path, const LoadOptions& options) {
   Problems problems;
@@ -20,9 +43,13 @@ Scenario load_scenario(const std::string& path, const LoadOptions& options) {
     problems.add(origin, "", "a scenario must be a map of keys");
     tree.reset();
   }
+  const std::vector<KeyInfo> keys = key_reference();
+  if (tree) expand_shorthands(*tree, keys);
   for (const std::string& text : options.overrides) {
     const std::optional<ConfigNode> value = parse_override(text, problems);
-    if (tree && value) merge(*tree, *value);
+    if (!tree || !value) continue;
+    merge(*tree, *value);
+    expand_shorthands(*tree, keys);
   }
   if (!tree) problems.throw_if_any();
 

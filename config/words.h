@@ -14,6 +14,10 @@ namespace wafersim::config {
 /// `workloads::PlanSpec::pp_transfer_full` as the words a scenario uses.
 enum class PipelineTransfer { slice, full };
 
+/// Whose ranks cut the sequence: ranks of its own, the tensor-parallel ones (megatron), or the tensor-stream ones,
+/// whose attention then works as the kind says.
+enum class SequenceGroup { own, tp, tatp };
+
 /// What `mapping.others` says of the axes that have no entry of their own.
 enum class OtherAxes { standard, optimized };
 
@@ -126,8 +130,8 @@ struct Words<workloads::SequenceParallel> {
 };
 
 template <>
-struct Words<workloads::SequenceGroup> {
-  using E = workloads::SequenceGroup;
+struct Words<SequenceGroup> {
+  using E = SequenceGroup;
   static constexpr std::array list = {WordList<E>{"own", E::own}, WordList<E>{"tp", E::tp},
                                       WordList<E>{"tatp", E::tatp}};
 };

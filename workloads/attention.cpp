@@ -116,15 +116,10 @@ Deps row_products(StepEmitter& step, const Deps& d_output) {
 
 }  // namespace
 
-Bytes AttentionScope::statistics_bytes() const {
-  return step.shard().fused_attention ? tokens.count() * heads.count * 4 : 0;
-}
+Bytes AttentionScope::statistics_bytes() const { return step.shard().statistics_bytes(tokens.count(), heads.count); }
 
 Bytes AttentionScope::saved_scores_bytes() const {
-  const Shard& s = step.shard();
-  if (s.fused_attention) return 0;
-  const std::uint64_t scores = tokens.count() * heads.count * positions();
-  return s.dropout ? scores * (2 * s.element + 1) : scores * s.element;
+  return step.shard().saved_scores_bytes(tokens.count(), heads.count, positions());
 }
 
 Views AttentionScope::key(const std::string& tensor, const TokenSet& of) const {

@@ -10,8 +10,6 @@ using tensors::kQkvGradient;
 
 namespace {
 
-/// Gradients of keys and values travel in fp32.
-constexpr Bytes kPartialBytes = 4;
 /// Another block's part is added to the output after both are scaled to a common maximum.
 constexpr std::uint64_t kRescaleFlops = 3;
 
@@ -190,7 +188,7 @@ class StreamedAttention {
       all = join(std::move(all), done);
       return {done, done};
     });
-    collected_sends_ = join(std::move(collected_sends_), collected.own_sent);
+    collected_sends_ = join(std::move(collected_sends_), collected.own_sent());
     return join(std::move(all), sum);
   }
 

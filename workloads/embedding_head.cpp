@@ -48,9 +48,6 @@ bool learned_positions(const StepEmitter& step) { return step.model().positions 
 
 Bytes logits_bytes(const Shard& s) { return s.token_bytes(s.vocab.count); }
 
-/// Parts of the table's gradient travel in fp32.
-constexpr Bytes kPartialBytes = 4;
-
 /// One fp32 for each token.
 Bytes scalars_bytes(const Shard& s) { return 4 * s.tokens; }
 

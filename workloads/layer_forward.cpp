@@ -190,10 +190,10 @@ Bytes saved_bytes_per_layer(const models::TransformerSpec& model, const Shard& s
     // residuals, and one mask.
     total += model.parallel_residual ? 2 * stream + shard.residual_mask_bytes()
                                      : 3 * stream + 2 * shard.residual_mask_bytes();
-    total += shard.token_bytes(shard.qkv_width() + shard.q_width) + shard.statistics_bytes();
+    total += shard.token_bytes(shard.qkv_width() + shard.q_width) + shard.statistics_bytes(shard.tokens, shard.heads.count);
     total += shard.token_bytes(shard.up_width + shard.ffn.count);
   }
-  if (keep.scores) total += shard.saved_scores_bytes();
+  if (keep.scores) total += shard.saved_scores_bytes(shard.tokens, shard.heads.count, shard.sequence);
   return total;
 }
 

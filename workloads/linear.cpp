@@ -8,9 +8,6 @@ namespace wafersim::workloads {
 
 namespace {
 
-/// Partial sums of weight gradients travel in fp32.
-constexpr Bytes kPartialBytes = 4;
-
 std::uint64_t input_width(const StepEmitter& step, Weight weight) {
   return linear_input_columns(step, weight).count;
 }

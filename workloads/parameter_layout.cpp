@@ -192,18 +192,4 @@ std::vector<Region> ParameterLayout::layer(int tp, int tatp) const {
   return result;
 }
 
-std::vector<Region> ParameterLayout::embedding(int tp, int tatp) const {
-  std::vector<Region> result;
-  if (positions().rows > 0) result.push_back(positions());
-  result.push_back(table(false, tp, tatp));
-  return result;
-}
-
-std::vector<Region> ParameterLayout::head(int tp, int tatp, bool own_table) const {
-  std::vector<Region> result;
-  if (final_norm().rows > 0) result.push_back(final_norm());
-  if (own_table) result.push_back(table(true, tp, tatp));
-  return result;
-}
-
 }  // namespace wafersim::workloads

@@ -57,8 +57,6 @@ class ParameterLayout {
 
   /// All that a rank holds of a layer.
   std::vector<Region> layer(int tp, int tatp) const;
-  std::vector<Region> embedding(int tp, int tatp) const;
-  std::vector<Region> head(int tp, int tatp, bool own_table) const;
   /// k and v blocks that stand on several tp ranks; none unless tp > kv heads.
   struct SharedHead {
     int kv_head = 0;

@@ -56,10 +56,6 @@ enum class EmbeddingTable { sharded, replicated };
 /// an exchange for heads around attention (Jacobs et al. 2023). `ring`: tokens, with keys and values that visit every
 /// rank (Liu et al. 2023).
 enum class SequenceParallel { none, megatron, ulysses, ring };
-/// Whose ranks cut the sequence: ranks of its own, the tensor-parallel ones (megatron), or the tensor-stream ones,
-/// whose attention then works as the kind says.
-enum class SequenceGroup { own, tp, tatp };
-
 /// Which operand of a product travels along a tensor stream.
 enum class StreamOperand { weights };
 /// What tensor-stream ranks exchange for attention, when their tokens are cut: keys and values stream, or heads are
@@ -105,8 +101,7 @@ struct PlanSpec {
   StreamSpec stream;
   int pp = 1;
   SequenceParallel sp = SequenceParallel::none;
-  SequenceGroup sp_group = SequenceGroup::own;  ///< of ulysses and ring; megatron uses tp
-  int sp_degree = 1;                            ///< of a group of its own
+  int sp_degree = 1;  ///< of ulysses and ring, ranks of their own; megatron uses those of tp
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;                     ///< chunks of layers on each stage; more than one with interleaved
   std::vector<int> layers_per_stage;          ///< by virtual stage; empty: as even as can be

@@ -92,13 +92,14 @@ TokenSet TokenSet::part(int parts, int member) const {
   return result;
 }
 
-Bytes Shard::saved_scores_bytes() const {
+Bytes Shard::saved_scores_bytes(std::uint64_t queries, std::uint64_t head_count, std::uint64_t key_count) const {
   if (fused_attention) return 0;
-  const std::uint64_t scores = tokens * heads.count * sequence;
-  return dropout ? scores * (2 * element + 1) : scores * element;
+  return queries * head_count * key_count * (dropout ? 2 * element + 1 : element);
 }
 
-Bytes Shard::statistics_bytes() const { return fused_attention ? tokens * heads.count * 4 : 0; }
+Bytes Shard::statistics_bytes(std::uint64_t queries, std::uint64_t head_count) const {
+  return fused_attention ? queries * head_count * 4 : 0;
+}
 
 Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
                  const InnerRank& rank) {

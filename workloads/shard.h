@@ -36,6 +36,9 @@ struct TokenSet {
   TokenSet part(int parts, int member) const;
 };
 
+/// Sums of a part of the ranks travel in fp32.
+inline constexpr Bytes kPartialBytes = 4;
+
 /// The ranks of a tile along the axes that cut a layer.
 struct InnerRank {
   int tp = 0;
@@ -83,11 +86,12 @@ struct Shard {
   Bytes stream_bytes() const { return token_bytes(hidden); }  ///< residual stream of the tokens worked on
   /// What this rank holds of it.
   Bytes local_stream_bytes() const { return local_tokens * hidden * element; }
-  Bytes scores_bytes() const { return tokens * heads.count * sequence * element; }
 
   /// Tensors saved for the backward pass besides the layer's input and norms.
-  Bytes saved_scores_bytes() const;  ///< materialized: softmax output, its dropout mask and the dropped output
-  Bytes statistics_bytes() const;    ///< fused: one 4-byte log-sum-exp per query and head
+  /// Materialized: softmax output, its dropout mask and the dropped output, of so many queries, heads and keys.
+  Bytes saved_scores_bytes(std::uint64_t queries, std::uint64_t head_count, std::uint64_t key_count) const;
+  /// Fused: one 4-byte log-sum-exp per query and head.
+  Bytes statistics_bytes(std::uint64_t queries, std::uint64_t head_count) const;
   Bytes residual_mask_bytes() const { return dropout ? local_tokens * hidden : 0; }
 
   bool gathers() const { return sequence_parallel && tp > 1; }

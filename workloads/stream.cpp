@@ -100,7 +100,6 @@ class Outward : private StreamEmitter {
     result.own = member(line_.place);
     for (const auto& [piece, ready] : there_) result.there[member(piece.first)] = ready;
     for (const auto& [piece, sent] : released_) result.sent[member(piece.first)] = sent;
-    result.own_sent = result.sent[result.own];
     return result;
   }
 

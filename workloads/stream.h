@@ -33,8 +33,8 @@ BlockUse stream_outward(StepEmitter& step, const StreamLine& line, const StreamB
 struct CollectedBlocks {
   std::map<int, Deps> there;  ///< by owner: when its block is there
   std::map<int, Deps> sent;   ///< when it was passed on
-  Deps own_sent;
   int own = 0;
+  const Deps& own_sent() const { return sent.at(own); }
   /// Frees the buffer of another member's block after `used`.
   void release(StepEmitter& step, const StreamBlocks& blocks, int owner, const Deps& used) const;
 };

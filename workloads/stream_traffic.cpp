@@ -5,9 +5,6 @@
 namespace wafersim::workloads {
 namespace {
 
-/// Partial sums of gradients travel in fp32, and so do row sums of attention's backward pass.
-constexpr Bytes kPartialBytes = 4;
-
 std::uint64_t sum(const std::vector<std::uint64_t>& parts) {
   return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
 }

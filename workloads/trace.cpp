@@ -100,6 +100,20 @@ Bytes Trace::memory_bytes() const {
   return total;
 }
 
+MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view) {
+  const std::int32_t layer = view.absolute ? view.layer : step.layer + view.layer;
+  switch (trace.tensors[view.tensor].scope) {
+    case TensorScope::parameter:
+      return {view.tensor, layer, -1, -1};
+    case TensorScope::gradient:
+      return {view.tensor, layer, -1, step.iteration};
+    case TensorScope::microbatch_gradient:
+    case TensorScope::activation:
+      break;
+  }
+  return {view.tensor, layer, step.microbatch, step.iteration};
+}
+
 std::uint64_t message_key(const Op& op, const Step& step) {
   require_invariant(op.channel < 1U << kChannelBits, "message key: a channel is below 2^24");
   require_invariant(step.layer >= -1 && step.layer < 4096, "message key: a layer is in -1 .. 4095");

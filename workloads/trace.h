@@ -160,6 +160,17 @@ struct Trace {
   Bytes memory_bytes() const;
 };
 
+/// One matrix: a tensor of a layer, a microbatch and an iteration, or of all of them (-1).
+struct MatrixKey {
+  std::uint32_t tensor = 0;
+  std::int32_t layer = 0;
+  std::int32_t microbatch = -1;
+  std::int32_t iteration = -1;
+  auto operator<=>(const MatrixKey&) const = default;
+};
+/// The matrix that a view of an operation of `step` is of.
+MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view);
+
 /// The 64-bit key that both ends of a message compute, given its channel; equal keys between the same two
 /// tiles match in order of posting. Scope `step`: channel, kind, pass, layer, microbatch and the iteration
 /// modulo 16 (an iteration cannot overtake the 16th before it). Scope `microbatch`: channel, microbatch and

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <tuple>
 
 #include "base/text.h"
 #include "workloads/region_map.h"
@@ -14,9 +13,6 @@
 namespace wafersim::workloads {
 
 namespace {
-
-/// One matrix: a tensor of a layer, a microbatch and an iteration, or of all of them (-1).
-using MatrixKey = std::tuple<std::uint32_t, std::int32_t, std::int32_t, std::int32_t>;
 
 std::string describe(const Region& region) {
   if (region.col == 0 && region.cols == 1) return fmt::format("rows {}..{}", region.row, region.row_end() - 1);
@@ -82,7 +78,7 @@ class Verifier final : public ReplayObserver {
         check_weights(start, view);
       }
       for (const auto& [key, matrix] : tiles_[tile].matrices) {
-        if (matrix.empty() || !ends_empty(trace_.tensors[std::get<0>(key)].scope)) continue;
+        if (matrix.empty() || !ends_empty(trace_.tensors[key.tensor].scope)) continue;
         faults_.add([&, &matrix = matrix, &key = key] {
           return fmt::format("{}: {} is left at the end: {}", tile_name(start), name(key),
                              describe(matrix.cells().front().region));
@@ -108,20 +104,7 @@ class Verifier final : public ReplayObserver {
   }
   const Op& op_of(const OpInstance& at) const { return trace_.templates[step_of(at).step_template].ops[at.op]; }
 
-  MatrixKey key_of(const OpInstance& at, const View& view) const {
-    const Step& step = step_of(at);
-    const std::int32_t layer = view.absolute ? view.layer : step.layer + view.layer;
-    switch (trace_.tensors[view.tensor].scope) {
-      case TensorScope::parameter:
-        return {view.tensor, layer, -1, -1};
-      case TensorScope::gradient:
-        return {view.tensor, layer, -1, step.iteration};
-      case TensorScope::microbatch_gradient:
-      case TensorScope::activation:
-        break;
-    }
-    return {view.tensor, layer, step.microbatch, step.iteration};
-  }
+  MatrixKey key_of(const OpInstance& at, const View& view) const { return matrix_key(trace_, step_of(at), view); }
 
   /// The cells of what an operation reads; reports what is not there or not complete.
   Cells read(const OpInstance& at, const View& view, bool whole) {
@@ -274,7 +257,7 @@ class Verifier final : public ReplayObserver {
   }
 
   std::string name(const MatrixKey& key) const {
-    return fmt::format("'{}' of layer {}", trace_.tensors[std::get<0>(key)].name, std::get<1>(key));
+    return fmt::format("'{}' of layer {}", trace_.tensors[key.tensor].name, key.layer);
   }
 
   std::string named(const OpInstance& at, const Meaning& meaning) const {

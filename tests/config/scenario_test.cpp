@@ -55,6 +55,22 @@ TEST_F(ScenarioFile, LeavesDefaultsWhereNothingIsSaid) {
   EXPECT_TRUE(s.placement.empty());
 }
 
+/// A section that stands as a bare value keeps it when a key of the section is set; a bare value replaces the section.
+TEST_F(ScenarioFile, KeysAreSetBesideAShorthand) {
+  const std::string text = std::string(kSmall) + "plan: {tatp: 8, sp: ring, mapping: auto}\n";
+  const Scenario s = load(text, {"plan.tatp.variant=wrapped_ring", "plan.sp.degree=2", "plan.mapping.tatp=row"});
+  EXPECT_EQ(s.plan.tatp, 8);
+  EXPECT_EQ(s.plan.stream.variant, workloads::StreamVariant::wrapped_ring);
+  EXPECT_EQ(s.plan.sp, workloads::SequenceParallel::ring);
+  EXPECT_EQ(s.plan.sp_degree, 2);
+  EXPECT_EQ(s.plan.axis_mapping(workloads::Axis::tatp).placement, workloads::Placement::row);
+  EXPECT_EQ(s.plan.axis_mapping(workloads::Axis::pp).placement, workloads::Placement::optimized);
+  const Scenario later = load(text, {"plan.sp=ulysses", "plan.sp.degree=4", "plan.tatp.variant=flood", "plan.tatp=2"});
+  EXPECT_EQ(later.plan.sp, workloads::SequenceParallel::ulysses);
+  EXPECT_EQ(later.plan.sp_degree, 4);
+  EXPECT_EQ(later.plan.tatp, 2);
+}
+
 TEST_F(ScenarioFile, ReadsEveryKindOfValue) {
   const Scenario s = load(R"(
 name: study

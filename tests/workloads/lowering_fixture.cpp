@@ -71,4 +71,13 @@ std::array<Bytes, kAxes> sent_bytes(const Trace& trace) {
   return total;
 }
 
+std::int64_t net_bytes(const StepTemplate& step) {
+  std::int64_t net = 0;
+  for (const Op& op : step.ops) {
+    if (op.kind == OpKind::allocate) net += static_cast<std::int64_t>(op.bytes);
+    if (op.kind == OpKind::free) net -= static_cast<std::int64_t>(op.bytes);
+  }
+  return net;
+}
+
 }  // namespace wafersim::workloads

@@ -35,4 +35,7 @@ std::uint64_t gemm_flops(const Trace& trace);
 /// Bytes sent by all tiles, by axis.
 std::array<Bytes, kAxes> sent_bytes(const Trace& trace);
 
+/// Bytes that a template allocates more than it frees.
+std::int64_t net_bytes(const StepTemplate& step);
+
 }  // namespace wafersim::workloads

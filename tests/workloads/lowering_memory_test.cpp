@@ -9,16 +9,6 @@ namespace {
 using models::AttentionKernel;
 using models::Recompute;
 
-/// Net bytes that a template allocates.
-std::int64_t net_bytes(const StepTemplate& step) {
-  std::int64_t net = 0;
-  for (const Op& op : step.ops) {
-    if (op.kind == OpKind::allocate) net += static_cast<std::int64_t>(op.bytes);
-    if (op.kind == OpKind::free) net -= static_cast<std::int64_t>(op.bytes);
-  }
-  return net;
-}
-
 TEST(Lowering, SavedActivationsAreMegatrons) {
   for (const int tp : {1, 2, 8}) {
     for (const bool sp : {false, true}) {

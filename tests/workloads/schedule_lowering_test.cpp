@@ -34,15 +34,6 @@ std::string faults(const LoweringFixture& setup) {
   return wafersim::join(verify_trace(setup.lower().trace, setup.mesh()), "\n");
 }
 
-std::int64_t net_bytes(const StepTemplate& step) {
-  std::int64_t net = 0;
-  for (const Op& op : step.ops) {
-    if (op.kind == OpKind::allocate) net += static_cast<std::int64_t>(op.bytes);
-    if (op.kind == OpKind::free) net -= static_cast<std::int64_t>(op.bytes);
-  }
-  return net;
-}
-
 TEST(ScheduleLowering, EveryScheduleIsProven) {
   for (const PipelineSchedule schedule : kAll) {
     for (const auto recompute : {Recompute::none, Recompute::selective, Recompute::full}) {

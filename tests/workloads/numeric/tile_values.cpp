@@ -17,20 +17,6 @@ bool makes_scores(Kernel kernel) {
 
 }  // namespace
 
-MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view) {
-  const std::int32_t layer = view.absolute ? view.layer : step.layer + view.layer;
-  switch (trace.tensors[view.tensor].scope) {
-    case TensorScope::parameter:
-      return {view.tensor, layer, -1, -1};
-    case TensorScope::gradient:
-      return {view.tensor, layer, -1, step.iteration};
-    case TensorScope::microbatch_gradient:
-    case TensorScope::activation:
-      break;
-  }
-  return {view.tensor, layer, step.microbatch, step.iteration};
-}
-
 std::vector<TensorShape> tensor_shapes(const Trace& trace, std::uint64_t sequence) {
   std::vector<TensorShape> shapes(trace.tensors.size());
   const auto include = [&](const Views& views) {

@@ -9,17 +9,6 @@
 
 namespace wafersim::workloads::numeric {
 
-/// One matrix: a tensor of a layer, a microbatch and an iteration, or of all of them (-1).
-struct MatrixKey {
-  std::uint32_t tensor = 0;
-  std::int32_t layer = 0;
-  std::int32_t microbatch = -1;
-  std::int32_t iteration = -1;
-  auto operator<=>(const MatrixKey&) const = default;
-};
-
-MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view);
-
 /// Extents of a tensor. The cells of attention scores are rows over all keys: `depth` numbers each.
 struct TensorShape {
   std::uint64_t rows = 0;
