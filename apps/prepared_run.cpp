@@ -45,15 +45,29 @@ config::Scenario with_plan(config::Scenario scenario, const workloads::PlanSpec&
   return scenario;
 }
 
-topology::BalancedRoutes make_routes(const std::string& name, const topology::Mesh& mesh,
-                                     const workloads::Trace& trace) {
-  if (name == kBalanced) return topology::balance_routes(mesh, workloads::demands_of(trace));
-  return {topology::make_routing(name, mesh), {}};
+/// What the baseline of balanced routes carries: messages with the same content are not merged there.
+topology::LoadSummary unmerged_loads(const workloads::LoweringInput& input, const std::string& baseline) {
+  models::HardwareModel hardware = input.hardware;
+  hardware.routing = baseline;
+  const workloads::LoweringInput unmerged{input.model,     input.training, input.plan,
+                                          input.placement, hardware,       input.mesh};
+  return topology::summarize(topology::link_loads(*topology::make_routing(baseline, input.mesh), input.mesh,
+                                                  workloads::demands_of(workloads::lower(unmerged).trace)));
 }
 
-topology::BalancedRoutes make_safe_routes(const std::string& name, const topology::Mesh& mesh,
-                                          const workloads::Trace& trace) {
-  topology::BalancedRoutes routes = make_routes(name, mesh, trace);
+topology::BalancedRoutes make_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
+  const std::string& name = input.hardware.routing;
+  if (name != kBalanced) return {topology::make_routing(name, input.mesh), {}};
+  topology::BalancedRoutes routes = topology::balance_routes(input.mesh, workloads::demands_of(trace));
+  if (input.plan.collectives == workloads::Collective::direct) {
+    routes.report.before = unmerged_loads(input, routes.report.baseline);
+  }
+  return routes;
+}
+
+topology::BalancedRoutes make_safe_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
+  const topology::Mesh& mesh = input.mesh;
+  topology::BalancedRoutes routes = make_routes(input, trace);
   const std::vector<topology::LinkId> cycle = topology::find_dependency_cycle(*routes.routing, mesh);
   if (cycle.empty()) return routes;
   std::vector<std::string> names;
@@ -61,7 +75,7 @@ topology::BalancedRoutes make_safe_routes(const std::string& name, const topolog
   throw PlanError(
       fmt::format("router.routing: {} can deadlock on this mesh: packets on these links may wait for each "
                   "other in a circle: {}",
-                  name, join(names)));
+                  input.hardware.routing, join(names)));
 }
 
 }  // namespace
@@ -73,7 +87,7 @@ PreparedRun::PreparedRun(const ScenarioArguments& arguments)
       mapping(choose_mapping(loaded, hardware, mesh)),
       scenario(with_plan(loaded, mapping.plan)),
       plan(workloads::lower(lowering_input(scenario, hardware, mesh))),
-      routes(make_safe_routes(hardware.routing, mesh, plan.trace)) {
+      routes(make_safe_routes(lowering_input(scenario, hardware, mesh), plan.trace)) {
   workloads::check_routes(plan.trace, mesh, routing());
 }
 

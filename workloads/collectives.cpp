@@ -26,6 +26,10 @@ const Algorithm& algorithm(Collective collective) {
       return rows_cols();
     case Collective::tree:
       return tree();
+    case Collective::direct:
+      return direct();
+    case Collective::multicast:
+      return multicast();
     case Collective::automatic:
       break;
   }

@@ -66,7 +66,10 @@ using Completion = std::vector<OpId>;
 /// reduce_scatter then
 ///   hands each subtree its shards, all_reduce the whole vector; all_gather collects shards at the root and
 ///   hands each subtree what it lacks. Shards with consecutive ranks share a message.
-/// all_reduce by ring, line and rows_cols is reduce_scatter followed by all_gather.
+/// direct: every member's own message to every other one, all at once; a landing buffer for each other member.
+/// multicast: as direct, but a gathered shard crosses each link once: along its owner's row, and from there up and
+/// down each column, members pass it on as it arrives, the shards with the shorter way first.
+/// all_reduce by all but tree is reduce_scatter followed by all_gather.
 ///
 /// Throws InternalError for `automatic` or positions that do not fit the shape, PlanError when chunks * size
 /// > 65535.
@@ -82,10 +85,13 @@ std::uint32_t channels_of(int size, int chunks);
 
 enum class CollectiveKind { all_gather, reduce_scatter, all_reduce };
 
+/// Whether `direct` stands for `multicast`: with balanced routes.
+bool merges_multicast(const models::HardwareModel& hardware);
+
 /// The algorithm that `automatic` stands for: the cheapest on the group's shape by an estimate of its
 /// critical path, message by message (models::message_latency) plus reductions of 2-byte elements, with
 /// neighbours in the shape one hop apart; the first of ring, line, rows_cols, tree among equals. A given
-/// algorithm is returned unchanged.
+/// algorithm is returned unchanged, but for `direct` where messages with the same content are merged.
 Collective choose_algorithm(Collective wanted, CollectiveKind kind, const Group& group, Bytes bytes,
                             const models::HardwareModel& hardware);
 

@@ -35,6 +35,10 @@ class GroupFlows {
         return chain(ranks_along(topology::snake(shape_)), shards_of(topology::snake(shape_)), phase);
       case Collective::rows_cols:
         return rows_cols(phase);
+      case Collective::direct:
+        return direct(phase);
+      case Collective::multicast:  // gathered shards cross the same links as in rows and columns
+        return phase == Phase::gather ? rows_cols(phase) : direct(phase);
       default:
         throw InternalError("the flows of a collective were asked for an algorithm without phases");
     }
@@ -113,6 +117,15 @@ class GroupFlows {
       std::vector<Coord> column;
       for (int y = 0; y < shape_.rows; ++y) column.push_back({x, y});
       chain(ranks_along(column), of_row, phase);
+    }
+  }
+
+  /// To each other member the sender's shard, or the sender's part of the receiver's.
+  void direct(Phase phase) {
+    for (int from = 0; from < shape_.size(); ++from) {
+      for (int to = 0; to < shape_.size(); ++to) {
+        if (from != to) send(from, to, shard(phase == Phase::gather ? from : to));
+      }
     }
   }
 

@@ -49,7 +49,7 @@ MappingLoads::MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSp
 
 Collective MappingLoads::algorithm(const AxisTraffic& traffic, const topology::Shape& shape) {
   const std::optional<CollectiveKind> kind = kind_of(traffic.pattern);
-  if (!kind || plan_.collectives != Collective::automatic) return plan_.collectives;
+  if (!kind) return plan_.collectives;
   const auto key = std::tuple(traffic.pattern, shape.rows, shape.cols, traffic.bytes());
   const auto known = algorithms_.find(key);
   if (known != algorithms_.end()) return known->second;

@@ -275,6 +275,10 @@ const char* to_string(Collective collective) {
       return "rows_cols";
     case Collective::tree:
       return "tree";
+    case Collective::direct:
+      return "direct";
+    case Collective::multicast:
+      return "multicast";
   }
   return "?";
 }

@@ -88,6 +88,17 @@ TEST(BalancedRouting, TheReportedLoadsAreThoseOfTheRun) {
   EXPECT_LE(report["max_link_bytes_bound"], report["max_link_bytes_after"]);
 }
 
+TEST(BalancedRouting, MergesMessagesWithTheSameContent) {
+  const Workplace work;
+  const std::string direct = kQuickstart + " --set plan.collectives=direct --set plan.zero=3";
+  const json merged = summary_of_run(work, direct + kBalanced);
+  const json xy = summary_of_run(work, direct);
+  const json report = merged["network"]["routing_report"];
+  EXPECT_EQ(report["max_link_bytes_before"], hottest(xy));
+  EXPECT_EQ(report["max_link_bytes_after"], hottest(merged));
+  EXPECT_LT(hottest(merged), hottest(xy));
+}
+
 TEST(BalancedRouting, GoesRoundFaultsWithAChosenMapping) {
   const Workplace work;
   const json summary =

@@ -19,8 +19,8 @@ using workloads::CollectiveKind;
 
 constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                      CollectiveKind::all_reduce};
-constexpr Collective kAlgorithms[] = {Collective::ring, Collective::line, Collective::rows_cols,
-                                      Collective::tree};
+constexpr Collective kAlgorithms[] = {Collective::ring, Collective::line,   Collective::rows_cols,
+                                      Collective::tree, Collective::direct, Collective::multicast};
 
 /// Shards of a few packets and a remainder.
 models::HardwareModel machine() { return plain_hardware(256, Rational(16), 2, 3); }
@@ -110,6 +110,20 @@ TEST(Collectives, RowsAndColumnsAddUp) {
                 phases(kind) * (row + column))
           << topology::to_string(mesh) << ", kind " << static_cast<int>(kind);
     }
+  }
+}
+
+/// On a line a shard that members pass on takes the way of `line`. On a mesh the two phases of `rows_cols` overlap.
+TEST(Collectives, MulticastIsALineInOneRowAndNoSlowerThanRowsAndColumns) {
+  const models::HardwareModel hardware = machine();
+  const auto gather = [&](const topology::Shape& mesh, Collective algorithm) {
+    return collective_cycles(even_case(mesh, algorithm, CollectiveKind::all_gather), hardware);
+  };
+  for (const topology::Shape mesh : {topology::Shape{1, 2}, {1, 5}, {1, 8}, {5, 1}}) {
+    EXPECT_EQ(gather(mesh, Collective::multicast), gather(mesh, Collective::line)) << topology::to_string(mesh);
+  }
+  for (const topology::Shape mesh : {topology::Shape{2, 2}, {2, 4}, {3, 5}, {4, 4}}) {
+    EXPECT_LE(gather(mesh, Collective::multicast), gather(mesh, Collective::rows_cols)) << topology::to_string(mesh);
   }
 }
 

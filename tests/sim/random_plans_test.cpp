@@ -50,7 +50,8 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.pp_transfer_full = pick(random, text, "full transfer", std::vector<int>{0, 1}) != 0;
   plan.collectives = pick(random, text, "collective",
                           std::vector{Collective::automatic, Collective::ring, Collective::line,
-                                      Collective::rows_cols, Collective::tree});
+                                      Collective::rows_cols, Collective::tree,
+                                      Collective::direct, Collective::multicast});
   plan.collective_chunks = pick(random, text, "chunks 1 3", std::vector{1, 3});
 }
 

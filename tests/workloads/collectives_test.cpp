@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "tests/workloads/collective_executor.h"
+#include "topology/link_loads.h"
+#include "workloads/trace_demands.h"
 
 namespace wafersim::workloads {
 namespace {
@@ -16,8 +18,8 @@ namespace {
 using topology::Shape;
 using Numbers = std::vector<std::uint64_t>;
 
-constexpr std::array kAlgorithms = {Collective::ring, Collective::line, Collective::rows_cols,
-                                    Collective::tree};
+constexpr std::array kAlgorithms = {Collective::ring, Collective::line,   Collective::rows_cols,
+                                    Collective::tree, Collective::direct, Collective::multicast};
 constexpr std::array kKinds = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                CollectiveKind::all_reduce};
 
@@ -159,6 +161,7 @@ TEST_P(EveryCollective, MovesAndAddsTheBytesOfItsClosedForm) {
 }
 
 TEST_P(EveryCollective, HoldsAtMostTwoLandingBuffersForEachNeighbour) {
+  const bool direct = GetParam() == Collective::direct || GetParam() == Collective::multicast;
   for (const Shape& shape : {Shape{1, 16}, {4, 4}, {3, 5}}) {
     const auto size = static_cast<Bytes>(shape.size());
     const CollectiveCase wanted{
@@ -167,8 +170,10 @@ TEST_P(EveryCollective, HoldsAtMostTwoLandingBuffersForEachNeighbour) {
                           : GetParam() == Collective::rows_cols ? 8 * static_cast<Bytes>(shape.cols)
                                                                 : 8;
     const Bytes neighbours = GetParam() == Collective::ring ? 1 : 2;
+    // Without neighbours, every other member's sum has a buffer of its own.
+    const Bytes buffers = direct ? size - 1 : 2 * neighbours;
     std::vector<Numbers> vectors = random_vectors(wanted);
-    EXPECT_LE(execute(lower_case(wanted), vectors, 3), 2 * neighbours * largest) << describe(wanted);
+    EXPECT_LE(execute(lower_case(wanted), vectors, 3), buffers * largest) << describe(wanted);
   }
 }
 
@@ -183,6 +188,31 @@ Bytes sent_between(const Trace& trace, TileId from, TileId to) {
     if (op.kind == OpKind::send && trace.peer(binding, op.peer) == to) sum += op.bytes;
   }
   return sum;
+}
+
+/// What an all-gather of 8-byte shards loads the links of its mesh with, on straight routes.
+topology::LoadSummary gather_loads(Collective algorithm, const Shape& shape) {
+  const auto size = static_cast<Bytes>(shape.size());
+  const Trace trace =
+      lower_case({algorithm, CollectiveKind::all_gather, shape, topology::row_major(shape), 8 * size, 1});
+  const topology::Mesh mesh({shape, {}, {}});
+  return topology::summarize(topology::link_loads(*topology::make_routing("xy", mesh), mesh, demands_of(trace)));
+}
+
+/// Nothing reaches n - 1 members over fewer than n - 1 links; that many a shard are those of a tree.
+TEST(MulticastCollective, AShardCrossesEachLinkOnce) {
+  for (const Shape& shape : {Shape{1, 2}, {1, 9}, {2, 4}, {3, 5}, {6, 6}}) {
+    const auto n = static_cast<Bytes>(shape.size());
+    EXPECT_EQ(gather_loads(Collective::multicast, shape).byte_hops, 8 * n * (n - 1)) << topology::to_string(shape);
+  }
+}
+
+/// On a line of n the link behind member i carries i + 1 shards, and without merging each of them for all n - 1 - i
+/// members beyond.
+TEST(DirectCollective, SendsEachShardOverALinkForEveryMemberBeyond) {
+  EXPECT_EQ(gather_loads(Collective::direct, {1, 8}).largest, 8U * 4 * 4);
+  EXPECT_EQ(gather_loads(Collective::direct, {1, 8}).byte_hops, 8U * 168);  // n (n^2 - 1) / 3 shard-hops
+  EXPECT_EQ(gather_loads(Collective::multicast, {1, 8}).largest, 8U * 7);
 }
 
 TEST(RingCollective, EachMemberSendsAllShardsButOneToItsSuccessorOnly) {
@@ -287,6 +317,15 @@ TEST(ChooseAlgorithm, TakesTheCheapestForTheShape) {
   EXPECT_EQ(chosen(CollectiveKind::all_reduce, {8, 8}, 64, 1000), Collective::tree);
   // Two members: everything is one message; the first of the list.
   EXPECT_EQ(chosen(CollectiveKind::all_gather, {1, 2}, 1 << 20), Collective::ring);
+}
+
+TEST(ChooseAlgorithm, BalancedRoutesMergeDirectMessages) {
+  const Group group{Axis::tp, 8, 0, {1, 8}, topology::row_major({1, 8}), 0};
+  models::HardwareModel balanced = hardware(0);
+  balanced.routing = "balanced";
+  EXPECT_EQ(choose_algorithm(Collective::direct, CollectiveKind::all_gather, group, 1 << 20, balanced),
+            Collective::multicast);
+  EXPECT_EQ(choose_algorithm(Collective::ring, CollectiveKind::all_gather, group, 1 << 20, balanced), Collective::ring);
 }
 
 TEST(ChooseAlgorithm, KeepsWhatIsGiven) {

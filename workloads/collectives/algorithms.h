@@ -27,6 +27,8 @@ const Algorithm& ring();
 const Algorithm& line();
 const Algorithm& rows_cols();
 const Algorithm& tree();
+const Algorithm& direct();
+const Algorithm& multicast();
 
 /// Throws InternalError when the positions are not a permutation of the places of the shape, or the rank is
 /// not in the group.

@@ -101,8 +101,11 @@ class Estimate {
 
 }  // namespace
 
+bool merges_multicast(const models::HardwareModel& hardware) { return hardware.routing == "balanced"; }
+
 Collective choose_algorithm(Collective wanted, CollectiveKind kind, const Group& group, Bytes bytes,
                             const models::HardwareModel& hardware) {
+  if (wanted == Collective::direct && merges_multicast(hardware)) return Collective::multicast;
   if (wanted != Collective::automatic) return wanted;
   const Estimate estimate(group.shape, bytes, hardware);
   constexpr std::array kAll = {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree};
