@@ -2,7 +2,19 @@
 
 namespace wafersim::workloads {
 
+namespace {
+
+/// Before the backward step of a group's last layer.
+void add_recompute_steps(std::vector<ModelStep>& steps, ScheduleSlot slot, const LayerRange& group, std::int32_t layer) {
+  if (layer != group.last()) return;
+  slot.pass = Pass::recompute;
+  for (std::int32_t again = group.first; again < layer; ++again) steps.push_back({StepKind::layer, slot, again});
+}
+
+}  // namespace
+
 std::vector<ModelStep> model_steps(const PlanRanks& plan, const Ranks& ranks) {
+  const int every = plan.input().training.recompute_every;
   std::vector<ModelStep> steps;
   for (const ScheduleSlot& slot : schedule_order(pipeline_shape(plan.plan(), plan.input().training), ranks.pp)) {
     const LayerRange range = plan.layers(ranks, slot.chunk);
@@ -13,15 +25,23 @@ std::vector<ModelStep> model_steps(const PlanRanks& plan, const Ranks& ranks) {
     const bool first = ends && plan.embeds(ranks, slot.chunk), last = ends && plan.heads(ranks, slot.chunk);
     if (forward ? first : last) steps.push_back({forward ? StepKind::embedding : StepKind::head, slot, -1});
     for (std::int32_t i = 0; i < range.count; ++i) {
-      steps.push_back({StepKind::layer, slot, forward ? range.first + i : range.last() - i});
+      const std::int32_t layer = forward ? range.first + i : range.last() - i;
+      if (slot.pass == Pass::backward) add_recompute_steps(steps, slot, group_of(range, every, layer), layer);
+      steps.push_back({StepKind::layer, slot, layer});
     }
     if (forward ? last : first) steps.push_back({forward ? StepKind::head : StepKind::embedding, slot, -1});
   }
   return steps;
 }
 
+GroupPlace recompute_place(const PlanRanks& plan, const Ranks& ranks, const ModelStep& step) {
+  const LayerRange group =
+      group_of(plan.layers(ranks, step.slot.chunk), plan.input().training.recompute_every, step.layer);
+  return {step.layer == group.first, step.layer == group.last()};
+}
+
 bool fills_gradients(const PlanSpec& plan, const ModelStep& step) {
-  if (step.slot.pass == Pass::forward) return false;
+  if (step.slot.pass == Pass::forward || step.slot.pass == Pass::recompute) return false;
   return step.kind != StepKind::layer || !splits_backward(plan.schedule) || step.slot.pass == Pass::weight;
 }
 
@@ -34,15 +54,18 @@ std::vector<std::int32_t> completed_buckets(const PlanRanks& plan, const ModelSt
 }
 
 std::uint32_t ModelTemplates::of(const ModelStep& step, const Ranks& ranks) {
-  const bool has_edges = step.kind == StepKind::layer && step.slot.pass != Pass::weight;
+  const Pass pass = step.slot.pass;
+  const bool has_edges = step.kind == StepKind::layer && (pass == Pass::forward || pass == Pass::backward);
   const LayerEdges at = has_edges ? plan_.edges(ranks, step.slot.chunk, step.layer) : LayerEdges{};
+  GroupPlace place = has_edges ? recompute_place(plan_, ranks, step) : GroupPlace{};
+  if (pass == Pass::backward) place.first = true;
   // Where parameters are shared out, replicas differ in what they give up.
   const int replica = plan_.plan().shards_parameters() ? ranks.dp : 0;
-  const auto key = std::tuple(step.kind, step.slot.pass, at, plan_.context(ranks).shard.rank, replica);
+  const auto key = std::tuple(step.kind, pass, at, place, plan_.context(ranks).shard.rank, replica);
   const auto known = made_.find(key);
   if (known != made_.end()) return known->second;
-  const std::uint32_t made = step.kind == StepKind::layer ? make_layer(step.slot.pass, ranks, at, step.layer)
-                                                          : make_end(step.kind, step.slot.pass, ranks);
+  const std::uint32_t made = step.kind == StepKind::layer ? make_layer(pass, ranks, at, place, step.layer)
+                                                          : make_end(step.kind, pass, ranks);
   made_.emplace(key, made);
   return made;
 }
@@ -61,20 +84,24 @@ std::uint32_t ModelTemplates::make(const char* name, const Ranks& ranks, const s
   return step.finish();
 }
 
-std::uint32_t ModelTemplates::make_layer(Pass pass, const Ranks& ranks, const LayerEdges& at, std::int32_t layer) {
+std::uint32_t ModelTemplates::make_layer(Pass pass, const Ranks& ranks, const LayerEdges& at, const GroupPlace& place,
+                                         std::int32_t layer) {
   const models::Recompute recompute = plan_.input().training.recompute;
   const std::vector<Bucket> own = {plan_.buckets(ranks).at(layer)};
   const bool splits = splits_backward(plan_.plan().schedule);
   if (pass == Pass::weight) return make("layer.weight", ranks, own, {}, SeenFrom::own_step, emit_layer_weight);
   if (pass == Pass::forward) {
     return make("layer.forward", ranks, {}, own, SeenFrom::own_step,
-                [&](StepEmitter& step) { emit_layer_forward(step, at, recompute); });
+                [&](StepEmitter& step) { emit_layer_forward(step, at, recompute, place); });
   }
+  if (pass == Pass::recompute) return make("layer.recompute", ranks, {}, own, SeenFrom::own_step, emit_layer_recompute);
   // Norms have their gradients in the backward step even where the weights have a step of their own, whose buffer
   // theirs, which are small, are counted in.
   const auto weights = splits ? WeightGradients::own_step : WeightGradients::backward_step;
   return make("layer.backward", ranks, splits ? std::vector<Bucket>{} : own, own, SeenFrom::own_step,
-              [&](StepEmitter& step) { emit_layer_backward(step, at, recompute, weights); });
+              [&](StepEmitter& step) {
+                emit_layer_backward(step, at, place.last ? recompute : models::Recompute::none, weights);
+              });
 }
 
 std::uint32_t ModelTemplates::make_end(StepKind kind, Pass pass, const Ranks& ranks) {

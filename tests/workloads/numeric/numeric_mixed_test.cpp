@@ -83,6 +83,7 @@ NumericCase drawn(std::uint64_t seed) {
                                              Collective::rows_cols, Collective::tree});
   plan.collective_chunks = draw(random, std::array{1, 2});
   draw_streams(random, setup);
+  if (training.recompute == models::Recompute::full) training.recompute_every = draw(random, std::array{1, 2, 3});
   return setup;
 }
 
