@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "config/words.h"
 
 namespace wafersim::config {
 namespace {
@@ -138,6 +139,7 @@ class Checker {
     check_sequence_parallel();
     check_sequence_group();
     check_schedule();
+    check_recompute();
     if (!sound({"plan.mapping.order", "plan"})) return;
     const workloads::PlanSpec& plan = scenario_.plan;
     std::vector<std::string> missing;
@@ -169,6 +171,15 @@ class Checker {
       fail("training.clip_grad",
            "'true' does not fit; with zb_h2 it is false: no stage waits for the norm of all gradients");
     }
+  }
+
+  void check_recompute() {
+    const workloads::TrainingSpec& training = scenario_.training;
+    if (!sound({"training.recompute"}) || training.recompute == models::Recompute::full) return;
+    if (training.recompute_every == 1) return;
+    fail("training.recompute.every",
+         fmt::format("'{}' does not fit; with {} it is 1: only full recomputation keeps one input for several layers",
+                     training.recompute_every, word_of(training.recompute)));
   }
 
   void check_sequence_parallel() {

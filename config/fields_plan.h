@@ -48,8 +48,25 @@ struct OverlapKeys {
   int far = 1;
 };
 
+/// `recompute: full`, or `recompute: {kind: full, every: 4}`.
+struct RecomputeKeys {
+  models::Recompute kind = models::Recompute::none;
+  int every = 1;
+};
+
+template <class Visitor>
+void fields(Visitor& visit, RecomputeKeys& keys) {
+  visit(Key{.name = "kind", .doc = "none, selective (scores and softmax of materialized attention) or full (whole layers)."},
+        keys.kind);
+  visit(Key{.name = "every",
+            .doc = "With full: consecutive layers of a stage's chunk that keep one input together; otherwise 1.",
+            .min = 1},
+        keys.every);
+}
+
 template <class Visitor>
 void fields(Visitor& visit, workloads::TrainingSpec& spec) {
+  RecomputeKeys recompute{spec.recompute, spec.recompute_every};
   visit(Key{.name = "global_batch", .doc = "Sequences of an iteration.", .min = 1}, spec.global_batch);
   visit(Key{.name = "microbatch", .doc = "Sequences that pass through the model at once.", .min = 1},
         spec.microbatch);
@@ -61,8 +78,12 @@ void fields(Visitor& visit, workloads::TrainingSpec& spec) {
         spec.gradient_precision);
   visit(Key{.name = "optimizer", .doc = "none: forward and backward passes only; adamw_8bit: moments of one byte each."},
         spec.optimizer);
-  visit(Key{.name = "recompute", .doc = "Activations that are computed again in the backward pass."},
-        spec.recompute);
+  visit(Key{.name = "recompute",
+            .doc = "Activations that are computed again for the backward pass; `recompute: full` is short for its kind.",
+            .shorthand = "kind"},
+        recompute);
+  spec.recompute = recompute.kind;
+  spec.recompute_every = recompute.every;
   visit(Key{.name = "clip_grad",
             .doc = "All-reduce of the gradient norm before the optimizer; not with `plan.schedule: zb_h2`.",
             .default_text = "true; false with `zb_h2`"},

@@ -21,7 +21,7 @@ struct BucketRows {
   std::uint64_t token_sums =
       0;  ///< norms, output biases, positions: each rank has the gradients of its tokens
   std::uint64_t others = 0;
-  std::uint64_t uses = 2;  ///< steps of a microbatch that use the weights: forward and backward
+  std::uint64_t uses = 2;  ///< steps of a microbatch that use the weights: forward, backward, recompute
   std::uint64_t all() const { return token_sums + others; }
 };
 
@@ -160,7 +160,9 @@ class PlanTraffic {
     std::vector<std::pair<BucketRows, std::uint64_t>> all;
     const std::vector<Region> layer = layout.layer(tp, tatp);
     const std::uint64_t sums = layer.front().rows;  // norms and output biases
-    all.push_back({{sums, parameters_in(layer) - sums}, source_.layers(stage)});
+    const std::uint64_t remade = source_.remade_layers(stage);
+    all.push_back({{sums, parameters_in(layer) - sums}, source_.layers(stage) - remade});
+    if (remade > 0) all.push_back({{sums, parameters_in(layer) - sums, 3}, remade});
     if (source_.has_embedding(stage) && source_.replicates_table()) {
       all.push_back({{layout.positions().rows + layout.whole_table().rows, 0}, 1});
     } else if (source_.has_embedding(stage)) {

@@ -7,8 +7,9 @@
 ///
 /// Who owns the residual stream: a step allocates what it hands on, and the step of the same pass direction
 /// that follows takes it over. A layer keeps its input until its own backward step, which frees it; a
-/// backward step frees the gradient it was given, or leaves it to the weight gradients' step. Step after step
-/// the memory of a tile so returns to its base.
+/// backward step frees the gradient it was given, or leaves it to the weight gradients' step. Of layers that keep one
+/// input together all but the first give theirs up in their forward step. Step after step the memory of a tile so
+/// returns to its base.
 namespace wafersim::workloads {
 
 /// Where a layer step stands within its stage.
@@ -25,16 +26,30 @@ struct LayerEdges {
   auto operator<=>(const LayerEdges&) const = default;
 };
 
-/// Which tensors stay after they were used in the forward direction. The layer's input always does.
+/// Where a layer stands among the layers that keep one input together (full recomputation). Otherwise each is a group of
+/// its own.
+struct GroupPlace {
+  bool first = true;
+  bool last = true;
+  auto operator<=>(const GroupPlace&) const = default;
+};
+
+/// Which tensors stay after they were used in the forward direction.
 struct Retention {
   bool layer =
       true;  ///< norms' outputs, q, k, v, attention output, middle of the layer, MLP inputs and outputs
   bool scores = true;  ///< materialized scores
+  bool input = true;   ///< of the layer
+  bool output = true;  ///< which is the next layer's input
 };
 /// What a forward step leaves for the backward step under a recompute policy.
-Retention forward_retention(models::Recompute recompute);
+Retention forward_retention(models::Recompute recompute, const GroupPlace& place = {});
 
-void emit_layer_forward(StepEmitter& step, const LayerEdges& edges, models::Recompute recompute);
+void emit_layer_forward(StepEmitter& step, const LayerEdges& edges, models::Recompute recompute,
+                        const GroupPlace& place = {});
+/// The forward pass of a layer once more, from the input that is there: everything stays for its backward step, its
+/// output as the input of the next layer.
+void emit_layer_recompute(StepEmitter& step);
 
 /// Whether a backward step makes the weight gradients or leaves them to a step of their own (Qi et al. 2023, where
 /// the two are called B and W). Gradients of norms are made in the backward step.

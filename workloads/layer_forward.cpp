@@ -129,7 +129,7 @@ Deps parallel_body(StepEmitter& step, const StreamTensor& input, const Retention
   release_normed(step, 1, second.input_used, keep);
   const Deps sum = step.reduce_tokens(step.work("output.sum"), second.partial);
   return residual(step, input, "output.sum", sum, {step.layout().output_bias(0), step.layout().output_bias(1)},
-                  step.stream(1), keep, true)
+                  step.stream(1), keep, keep.output)
       .ready;
 }
 
@@ -145,7 +145,7 @@ Deps sequential_body(StepEmitter& step, const StreamTensor& input, const Retenti
   release_normed(step, 1, second.input_used, keep);
   const Deps sum2 = step.reduce_tokens(step.work("mlp.sum"), second.partial);
   const StreamTensor output = residual(step, middle, "mlp.sum", sum2, {step.layout().output_bias(1)},
-                                       step.stream(1), keep, true);
+                                       step.stream(1), keep, keep.output);
   if (!keep.layer) step.release(step.shard().local_stream_bytes(), output.ready, middle.views);
   return output.ready;
 }
@@ -158,28 +158,34 @@ std::uint64_t norm_flops(const models::TransformerSpec& model) {
   return model.norm == models::Norm::layernorm ? vector_flops::kLayerNorm : vector_flops::kRmsNorm;
 }
 
-Retention forward_retention(Recompute recompute) {
-  return {.layer = recompute != Recompute::full, .scores = recompute == Recompute::none};
+Retention forward_retention(Recompute recompute, const GroupPlace& place) {
+  return {.layer = recompute != Recompute::full,
+          .scores = recompute == Recompute::none,
+          .input = place.first,
+          .output = place.last};
 }
 
 Deps emit_layer_body(StepEmitter& step, const Deps& input, const Retention& keep) {
-  const StreamTensor stream{step.stream(0), input, true};
+  const StreamTensor stream{step.stream(0), input, keep.input};
   return step.model().parallel_residual ? parallel_body(step, stream, keep)
                                         : sequential_body(step, stream, keep);
 }
 
-void emit_layer_forward(StepEmitter& step, const LayerEdges& edges, Recompute recompute) {
+void emit_layer_forward(StepEmitter& step, const LayerEdges& edges, Recompute recompute, const GroupPlace& place) {
   Deps input;
   if (edges.input == EdgeKind::remote) input = step.receive_boundary(Boundary::forward, edges.input_chunk);
   if (edges.input == EdgeKind::open) {
     input = step.hold(step.shard().local_stream_bytes(), {}, {.kernel = Kernel::memory, .writes = step.stream(0)});
   }
-  const Deps output = emit_layer_body(step, input, forward_retention(recompute));
+  const Deps output = emit_layer_body(step, input, forward_retention(recompute, place));
+  if (!place.first) step.release(step.shard().local_stream_bytes(), output, step.stream(0));
   if (edges.output == EdgeKind::remote) step.send_boundary(Boundary::forward, edges.output_chunk, output);
   if (edges.output == EdgeKind::open) {
     step.release(step.shard().local_stream_bytes(), output, step.stream(1));
   }
 }
+
+void emit_layer_recompute(StepEmitter& step) { emit_layer_body(step, {}, {}); }
 
 Bytes saved_bytes_per_layer(const models::TransformerSpec& model, const Shard& shard, Recompute recompute) {
   const Retention keep = forward_retention(recompute);

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
-#include "workloads/buckets.h"
-#include "workloads/end_steps.h"
+#include "workloads/background_steps.h"
 #include "workloads/memory_plan.h"
-#include "workloads/program_builder.h"
-#include "workloads/replica_shares.h"
-#include "workloads/schedule.h"
+#include "workloads/model_steps.h"
+#include "workloads/plan_ranks.h"
 
 namespace wafersim::workloads {
 
@@ -23,348 +20,49 @@ std::vector<std::int32_t> in_flight_by_stage(const LoweringInput& input) {
   return result;
 }
 
-/// Where a rank's groups stand in its tile's peers: tp, tatp, sp, dp, pp, then (on the ends of a pipeline with tied
-/// embeddings) itself and the other end.
-constexpr std::array kPeerAxes = {Axis::tp, Axis::tatp, Axis::sp, Axis::dp, Axis::pp};
-struct PeerLayout {
-  explicit PeerLayout(const PlanSpec& plan) {
-    for (const Axis axis : kPeerAxes) {
-      first[static_cast<std::size_t>(axis)] = tie;
-      tie += static_cast<std::uint32_t>(plan.degree(axis));
-    }
-  }
-  std::uint32_t of(Axis axis) const { return first[static_cast<std::size_t>(axis)]; }
-  std::array<std::uint32_t, kAxes> first{};
-  std::uint32_t tie = 0;
-};
-
-/// A foreground step of the model.
-struct ModelStep {
-  StepKind kind = StepKind::layer;
-  ScheduleSlot slot;
-  std::int32_t layer = -1;
-};
-
-/// Lowers a plan under one placement of the memory classes.
+/// Lowers a plan under one placement of the memory classes: programs, resident memory and bindings of all ranks.
 class Lowering {
  public:
-  Lowering(const LoweringInput& input, const Mapping& mapping,
-           const std::array<bool, kMemoryClasses>& in_dram)
-      : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.plan) {
+  Lowering(const LoweringInput& input, const Mapping& mapping, const std::array<bool, kMemoryClasses>& in_dram)
+      : input_(input), plan_(input, mapping, in_dram), templates_(trace_, plan_) {
     trace_.in_dram = in_dram;
     trace_.replicas = input.plan.dp;
     trace_.microbatches = static_cast<int>(input.training.microbatches(input.plan.dp));
     trace_.pipeline_stages = input.plan.pp;
     trace_.iterations = input.training.iterations;
-    for (int sp = 0; sp < input.plan.sp_degree; ++sp) {
-      for (int tatp = 0; tatp < input.plan.tatp; ++tatp) {
-        for (int tp = 0; tp < input.plan.tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp}));
-      }
-    }
-    const std::vector<Range> sharers = kv_sharers();
-    for (RankContext& context : contexts_) context.kv_sharers = sharers;
   }
 
   Trace run() {
-    Ranks ranks;
-    for (ranks.dp = 0; ranks.dp < input_.plan.dp; ++ranks.dp) {
-      for (ranks.pp = 0; ranks.pp < input_.plan.pp; ++ranks.pp) {
-        for (const RankContext& each : contexts_) {
-          const InnerRank& inner = each.shard.rank;
-          ranks.tp = inner.tp;
-          ranks.tatp = inner.tatp;
-          ranks.sp = inner.sp;
-          bind(ranks);
-        }
-      }
-    }
+    for (const Ranks& ranks : plan_.all()) bind(ranks);
     std::sort(trace_.tiles.begin(), trace_.tiles.end(),
               [](const TileBinding& a, const TileBinding& b) { return a.tile < b.tile; });
     return std::move(trace_);
   }
 
  private:
-  RankContext make_context(const InnerRank& rank) const {
-    return {.input = input_,
-            .layout = parameters_,
-            .shard = make_shard(input_.model, input_.training, input_.plan, rank),
-            .tp = group(Axis::tp, rank.tp),
-            .tatp = group(Axis::tatp, rank.tatp),
-            .sp = group(Axis::sp, rank.sp),
-            .previous_stage = layout_.of(Axis::pp) + static_cast<std::uint32_t>(input_.plan.pp - 1),
-            .next_stage = layout_.of(Axis::pp) + (input_.plan.pp > 1 ? 1U : 0U),
-            .in_dram = trace_.in_dram};
-  }
-
-  const RankContext& context(const Ranks& ranks) const {
-    const PlanSpec& plan = input_.plan;
-    return contexts_[static_cast<std::size_t>((ranks.sp * plan.tatp + ranks.tatp) * plan.tp + ranks.tp)];
-  }
-
-  /// The tensor-parallel ranks that hold each kv head, when these are more than the heads.
-  std::vector<Range> kv_sharers() const {
-    std::vector<Range> result;
-    if (input_.plan.tp <= input_.model.kv_heads) return result;
-    result.resize(static_cast<std::size_t>(input_.model.kv_heads));
-    for (std::size_t rank = 0; rank < static_cast<std::size_t>(input_.plan.tp); ++rank) {
-      const Range& heads = contexts_[rank].shard.kv_heads;
-      for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
-        if (result[head].count++ == 0) result[head].first = rank;
-      }
-    }
-    return result;
-  }
-
-  Group group(Axis axis, int rank) const {
-    return {axis, input_.plan.degree(axis), rank, mapping_.axis_shape(axis), mapping_.axis_positions(axis),
-            layout_.of(axis)};
-  }
-  Group dp_group(const Ranks& ranks) const { return group(Axis::dp, ranks.dp); }
-  Group tie_group(const Ranks& ranks) const {
-    if (!ties_across_stages(input_) || (!is_first(ranks) && !is_last(ranks))) return {};
-    return {Axis::pp, 2, is_first(ranks) ? 0 : 1, {1, 2}, {{0, 0}, {1, 0}}, layout_.tie};
-  }
-
-  const Shard& shard(const Ranks& ranks) const { return context(ranks).shard; }
-  bool is_first(const Ranks& ranks) const { return ranks.pp == 0; }
-  bool is_last(const Ranks& ranks) const { return ranks.pp == input_.plan.pp - 1; }
-  bool has_embedding(const Ranks& ranks) const { return input_.model.embedding && is_first(ranks); }
-  bool has_head(const Ranks& ranks) const { return input_.model.head && is_last(ranks); }
-  LayerRange layers(const Ranks& ranks, int chunk) const {
-    return virtual_stage_layers(input_.plan, input_.model.layers, chunk * input_.plan.pp + ranks.pp);
-  }
-  int last_chunk() const { return input_.plan.virtual_stages - 1; }
-  bool embeds(const Ranks& ranks, int chunk) const { return has_embedding(ranks) && chunk == 0; }
-  bool heads(const Ranks& ranks, int chunk) const { return has_head(ranks) && chunk == last_chunk(); }
-
-  bool replicates_table() const { return input_.plan.embedding == EmbeddingTable::replicated; }
-  std::map<std::int32_t, Bucket> buckets(const Ranks& ranks) const {
-    return parameter_buckets(input_, parameters_, context(ranks), ranks.pp);
-  }
-
-  template <class Emit>
-  std::uint32_t make_template(const char* name, const Ranks& ranks, Emit&& emit) {
-    StepEmitter step(trace_, name, context(ranks));
-    emit(step);
-    return step.finish();
-  }
-
-  /// Where a layer of a chunk stands. Chunks of a pipeline of one stage follow each other on their tile.
-  LayerEdges edges(const Ranks& ranks, int chunk, std::int32_t layer) const {
-    LayerEdges result;
-    const LayerRange range = layers(ranks, chunk);
-    const EdgeKind neighbour = input_.plan.pp > 1 ? EdgeKind::remote : EdgeKind::inside;
-    if (layer == range.first) {
-      const bool begins = is_first(ranks) && chunk == 0;
-      result.input = !begins ? neighbour : has_embedding(ranks) ? EdgeKind::inside : EdgeKind::open;
-      if (result.input == EdgeKind::remote) result.input_chunk = is_first(ranks) ? chunk - 1 : chunk;
-    }
-    if (layer == range.last()) {
-      const bool ends = is_last(ranks) && chunk == last_chunk();
-      result.output = !ends ? neighbour : has_head(ranks) ? EdgeKind::inside : EdgeKind::open;
-      if (result.output == EdgeKind::remote) result.output_chunk = chunk;
-    }
-    return result;
-  }
-
-  /// Writes a step of the model: what zero 2 and 3 hold and give up goes around `emit`. `written`: the buckets whose
-  /// gradients it is the first to write; `used`: those whose weights it uses.
-  template <class Emit>
-  std::uint32_t make_model_template(const char* name, const Ranks& ranks, const std::vector<Bucket>& written,
-                                    const std::vector<Bucket>& used, SeenFrom from, Emit&& emit) {
-    return make_template(name, ranks, [&](StepEmitter& step) {
-      if (input_.plan.shards_gradients()) {
-        for (const Bucket& bucket : written) hold_gradients(step, bucket);
-      }
-      emit(step);
-      if (!input_.plan.shards_parameters()) return;
-      for (const Bucket& bucket : used) release_parameters(step, dp_group(ranks), bucket, from);
-    });
-  }
-
-  std::uint32_t make_layer_template(Pass pass, const Ranks& ranks, const LayerEdges& at, std::int32_t layer) {
-    const models::Recompute recompute = input_.training.recompute;
-    const std::vector<Bucket> own = {buckets(ranks).at(layer)};
-    const bool splits = splits_backward(input_.plan.schedule);
-    if (pass == Pass::weight) {
-      return make_model_template("layer.weight", ranks, own, {}, SeenFrom::own_step, emit_layer_weight);
-    }
-    if (pass == Pass::forward) {
-      return make_model_template("layer.forward", ranks, {}, own, SeenFrom::own_step,
-                                 [&](StepEmitter& step) { emit_layer_forward(step, at, recompute); });
-    }
-    // Norms have their gradients in the backward step even where the weights have a step of their own, whose buffer
-    // theirs, which are small, are counted in.
-    const auto weights = splits ? WeightGradients::own_step : WeightGradients::backward_step;
-    return make_model_template("layer.backward", ranks, splits ? std::vector<Bucket>{} : own, own, SeenFrom::own_step,
-                               [&](StepEmitter& step) { emit_layer_backward(step, at, recompute, weights); });
-  }
-
-  std::uint32_t make_end_template(StepKind kind, Pass pass, const Ranks& ranks) {
-    const bool forward = pass == Pass::forward;
-    const std::map<std::int32_t, Bucket> all = buckets(ranks);
-    std::vector<Bucket> used, written;
-    for (const std::int32_t number : used_buckets(input_.model, kind, -1)) {
-      const auto found = all.find(number);
-      if (found == all.end()) continue;
-      used.push_back(found->second);
-      // The head is the first to write to a table that is tied on its stage.
-      const bool by_head = kind == StepKind::embedding && number == -1 && has_head(ranks) && input_.model.tied_embeddings;
-      if (!forward && !by_head) written.push_back(found->second);
-    }
-    if (kind == StepKind::head && !input_.model.tied_embeddings) {
-      // The embedding's weights are not the head's.
-      std::erase_if(used, [](const Bucket& bucket) { return bucket.layer == -1; });
-      std::erase_if(written, [](const Bucket& bucket) { return bucket.layer == -1; });
-    }
-    // The embedding's parameters are those of its own step's layer.
-    if (kind == StepKind::embedding) {
-      for (Bucket& bucket : used) bucket.layer = -1;
-    }
-    const SeenFrom from = kind == StepKind::embedding ? SeenFrom::own_step : SeenFrom::elsewhere;
-    const auto make = [&](const char* name, auto emit) {
-      return make_model_template(name, ranks, written, used, from, emit);
-    };
-    if (kind == StepKind::embedding) {
-      const auto look_up = replicates_table() ? emit_replicated_embedding_forward : emit_embedding_forward;
-      const auto scatter = replicates_table() ? emit_replicated_embedding_backward : emit_embedding_backward;
-      return make(forward ? "embedding.forward" : "embedding.backward", forward ? look_up : scatter);
-    }
-    return make(forward ? "head.forward" : "head.backward", forward ? emit_head_forward : emit_head_backward);
-  }
-
-  /// The template of a step of the model itself. Layers with equal edges share it; a weight step has none.
-  std::uint32_t model_template(StepKind kind, const ScheduleSlot& slot, const Ranks& ranks, std::int32_t layer) {
-    const bool has_edges = kind == StepKind::layer && slot.pass != Pass::weight;
-    const LayerEdges at = has_edges ? edges(ranks, slot.chunk, layer) : LayerEdges{};
-    // Where parameters are shared out, replicas differ in what they give up.
-    const int replica = input_.plan.shards_parameters() ? ranks.dp : 0;
-    const auto key = std::tuple(kind, slot.pass, at, context(ranks).shard.rank, replica);
-    const auto known = templates_.find(key);
-    if (known != templates_.end()) return known->second;
-    const std::uint32_t made = kind == StepKind::layer ? make_layer_template(slot.pass, ranks, at, layer)
-                                                       : make_end_template(kind, slot.pass, ranks);
-    templates_.emplace(key, made);
-    return made;
-  }
-
-  std::uint64_t updated_parameters(const Ranks& ranks) const {
-    std::uint64_t total = 0;
-    for (const auto& [layer, bucket] : buckets(ranks)) {
-      total += input_.plan.zero == 0 ? bucket.parameters() : share(bucket.parameters(), input_.plan.dp, ranks.dp);
-    }
-    return total;
-  }
-
-  /// The steps of the model in one iteration of a tile.
-  std::vector<ModelStep> model_steps(const Ranks& ranks) const {
-    std::vector<ModelStep> steps;
-    for (const ScheduleSlot& slot : schedule_order(pipeline_shape(input_.plan, input_.training), ranks.pp)) {
-      const LayerRange range = layers(ranks, slot.chunk);
-      const bool forward = slot.pass == Pass::forward;
-      // Embedding and head make all their gradients in the backward pass: the embedding has no others, and the head
-      // would have to keep the gradients of its logits.
-      const bool ends = slot.pass != Pass::weight;
-      const bool first = ends && embeds(ranks, slot.chunk), last = ends && heads(ranks, slot.chunk);
-      if (forward ? first : last) steps.push_back({forward ? StepKind::embedding : StepKind::head, slot, -1});
-      for (std::int32_t i = 0; i < range.count; ++i) {
-        steps.push_back({StepKind::layer, slot, forward ? range.first + i : range.last() - i});
-      }
-      if (forward ? last : first) steps.push_back({forward ? StepKind::head : StepKind::embedding, slot, -1});
-    }
-    return steps;
-  }
-
-  /// Whether a step makes gradients of weights.
-  bool fills_gradients(const ModelStep& step) const {
-    if (step.slot.pass == Pass::forward) return false;
-    const bool splits = splits_backward(input_.plan.schedule);
-    return step.kind != StepKind::layer || !splits || step.slot.pass == Pass::weight;
-  }
-
-  /// The buckets whose gradients are complete for their microbatch after a step.
-  std::vector<std::int32_t> completed_buckets(const ModelStep& step) const {
-    if (!fills_gradients(step)) return {};
-    std::vector<std::int32_t> result = used_buckets(input_.model, step.kind, step.layer);
-    // A table that is tied on one stage is complete after the embedding only.
-    if (step.kind == StepKind::head) std::erase(result, -1);
-    return result;
-  }
-
-  std::map<std::int32_t, std::uint32_t> sync_templates(const Ranks& ranks) {
-    std::map<std::int32_t, std::uint32_t> result;
-    const Group dp = dp_group(ranks);
-    for (const auto& [layer, bucket] : buckets(ranks)) {
-      StepEmitter step(trace_, "gradient_sync", context(ranks));
-      if (dp.size == 1 && !needs_inner_sync(step, bucket)) continue;
-      emit_gradient_sync(step, dp, bucket);
-      result[layer] = step.finish();
-    }
-    return result;
-  }
-
-  /// On the ends of a pipeline with tied embeddings. Both ends use layer -1, so that their messages match.
-  void add_tied_gradient_sync(ProgramBuilder& program, const Ranks& ranks) {
-    const Group tie = tie_group(ranks);
-    if (tie.size == 1) return;
-    const Bucket bucket = buckets(ranks).at(tied_bucket(input_.model));
-    program.tied_gradient_sync(
-        {.step_template = make_template(
-             "gradient_sync.tied", ranks,
-             [&](StepEmitter& step) { emit_tied_gradient_sync(step, dp_group(ranks), tie, bucket); }),
-         .kind = StepKind::gradient_sync});
-  }
-
-  /// The optimizer and, with zero 1 and 2, the gathers of the weights that it updated.
-  void add_update(ProgramBuilder& program, const Ranks& ranks) {
-    if (input_.training.optimizer == Optimizer::none) return;
-    std::vector<Bucket> all;
-    for (const auto& [layer, bucket] : buckets(ranks)) all.push_back(bucket);
-    program.optimizer(
-        {.step_template = make_template(
-             "optimizer", ranks,
-             [&](StepEmitter& step) { emit_optimizer(step, dp_group(ranks), all, norm_groups(ranks)); }),
-         .kind = StepKind::optimizer});
-    if (!input_.plan.shards_optimizer() || input_.plan.shards_parameters()) return;
-    for (const auto& [layer, bucket] : buckets(ranks)) {
-      const std::uint32_t gather = make_template("parameter_gather", ranks, [&](StepEmitter& step) {
-        emit_parameter_gather(step, dp_group(ranks), bucket);
-      });
-      program.parameter_gather({.step_template = gather, .kind = StepKind::parameter_gather, .layer = layer});
-    }
-  }
-
-  /// Over which groups the gradient norm is summed. Replicas hold the same gradients unless they share them out.
-  std::vector<Group> norm_groups(const Ranks& ranks) const {
-    std::vector<Group> result{context(ranks).tp, context(ranks).tatp, context(ranks).sp,
-                              group(Axis::pp, ranks.pp)};
-    if (input_.plan.shards_optimizer()) result.push_back(dp_group(ranks));
-    return result;
-  }
-
   std::uint32_t make_program(const Ranks& ranks) {
     const std::int32_t microbatches = pipeline_shape(input_.plan, input_.training).microbatches;
-    const std::vector<ModelStep> steps = model_steps(ranks);
-    const auto sync = sync_templates(ranks);
+    const std::vector<ModelStep> steps = model_steps(plan_, ranks);
+    const auto sync = sync_templates(trace_, plan_, ranks);
     const bool every_microbatch = input_.plan.shards_gradients();
     ProgramBuilder program;
     for (int iteration = 0; iteration < input_.training.iterations; ++iteration) {
       program.start_iteration(iteration);
-      ParameterPrefetch prefetch = parameter_prefetch(program, ranks, steps);
+      ParameterPrefetch prefetch = parameter_prefetch(program, trace_, plan_, ranks, steps);
       GradientBuffers buffers;
       for (std::size_t number = 0; number < steps.size(); ++number) {
         const ModelStep& step = steps[number];
         const std::vector<std::int32_t> used = used_buckets(input_.model, step.kind, step.layer);
         std::vector<std::uint32_t> waits = prefetch.waits_of(number);
-        if (every_microbatch && fills_gradients(step)) buffers.wait(used, waits);
-        program.foreground({.step_template = model_template(step.kind, step.slot, ranks, step.layer),
+        if (every_microbatch && fills_gradients(input_.plan, step)) buffers.wait(used, waits);
+        program.foreground({.step_template = templates_.of(step, ranks),
                             .kind = step.kind,
                             .pass = step.slot.pass,
                             .layer = step.layer,
                             .microbatch = step.slot.microbatch},
                            used, waits);
         if (!every_microbatch && step.slot.microbatch != microbatches - 1) continue;
-        for (const std::int32_t bucket : completed_buckets(step)) {
+        for (const std::int32_t bucket : completed_buckets(plan_, step)) {
           const auto found = sync.find(bucket);
           if (found == sync.end()) continue;
           buffers.add(bucket, program.gradient_sync({.step_template = found->second,
@@ -373,46 +71,16 @@ class Lowering {
                                                      .microbatch = every_microbatch ? step.slot.microbatch : -1}));
         }
       }
-      add_tied_gradient_sync(program, ranks);
-      add_update(program, ranks);
+      add_tied_gradient_sync(program, trace_, plan_, ranks);
+      add_update(program, trace_, plan_, ranks);
     }
     trace_.programs.push_back(program.finish());
     return static_cast<std::uint32_t>(trace_.programs.size() - 1);
   }
 
-  /// The gathers of zero 3; none otherwise.
-  ParameterPrefetch parameter_prefetch(ProgramBuilder& program, const Ranks& ranks,
-                                       const std::vector<ModelStep>& steps) {
-    ParameterPrefetch prefetch(program, input_.plan.overlap_far);
-    if (!input_.plan.shards_parameters()) return prefetch;
-    const std::map<std::int32_t, Bucket> held = buckets(ranks);
-    std::map<std::int32_t, std::uint32_t> made;
-    for (const ModelStep& step : steps) {
-      std::vector<Step> gathers;
-      for (const std::int32_t number : used_buckets(input_.model, step.kind, step.layer)) {
-        const auto found = held.find(number);
-        const bool elsewhere = step.kind == StepKind::head && number == -1 && !input_.model.tied_embeddings;
-        if (found == held.end() || elsewhere || step.slot.pass == Pass::weight) continue;
-        const auto [known, fresh] = made.emplace(number, 0U);
-        if (fresh) {
-          known->second = make_template("parameter_gather", ranks, [&](StepEmitter& emitter) {
-            emit_parameter_gather(emitter, dp_group(ranks), found->second);
-          });
-        }
-        gathers.push_back({.step_template = known->second,
-                           .kind = StepKind::parameter_gather,
-                           .pass = step.slot.pass,
-                           .layer = number,
-                           .microbatch = step.slot.microbatch});
-      }
-      prefetch.add(std::move(gathers));
-    }
-    return prefetch;
-  }
-
   std::uint32_t make_statics(const Ranks& ranks) {
     std::uint64_t parameters = 0, shares = 0;
-    for (const auto& [layer, bucket] : buckets(ranks)) {
+    for (const auto& [layer, bucket] : plan_.buckets(ranks)) {
       parameters += bucket.parameters();
       shares += share(bucket.parameters(), input_.plan.dp, ranks.dp);
     }
@@ -423,7 +91,7 @@ class Lowering {
     bytes[static_cast<std::size_t>(MemoryClass::gradients)] =
         (input_.plan.shards_gradients() ? shares : parameters) * gradient_bytes(input_.training);
     bytes[static_cast<std::size_t>(MemoryClass::optimizer)] =
-        updated_parameters(ranks) *
+        (input_.plan.zero >= 1 ? shares : parameters) *
         optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);
     const auto [found, fresh] =
         statics_.emplace(std::array{ranks.tp, ranks.tatp, ranks.pp, ranks.dp}, static_cast<std::uint32_t>(trace_.statics.size()));
@@ -432,9 +100,9 @@ class Lowering {
   }
 
   Views resident(const Ranks& ranks) {
-    StepEmitter step(trace_, "resident", context(ranks));
+    StepEmitter step(trace_, "resident", plan_.context(ranks));
     Views views;
-    for (const auto& [layer, whole] : buckets(ranks)) {
+    for (const auto& [layer, whole] : plan_.buckets(ranks)) {
       const Bucket bucket =
           input_.plan.shards_parameters() ? bucket_share(whole, input_.plan.dp, ranks.dp) : whole;
       for (const BucketPart& part : bucket.parts) {
@@ -444,36 +112,24 @@ class Lowering {
     return views;
   }
 
-  /// Appends a group's members as `rank` sees them: itself first, the others in cyclic order.
-  void add_peers(const std::vector<TileId>& members, int rank) {
-    const auto first = members.begin() + rank;
-    trace_.peers.insert(trace_.peers.end(), first, members.end());
-    trace_.peers.insert(trace_.peers.end(), members.begin(), first);
-  }
-
   void bind(const Ranks& ranks) {
     TileBinding binding;
-    binding.tile = mapping_.tile(ranks);
+    binding.tile = plan_.tile(ranks);
     binding.program = make_program(ranks);
     binding.stage = ranks.pp;
     binding.group = ranks.dp * input_.plan.pp + ranks.pp;
     binding.statics = make_statics(ranks);
     binding.first_peer = static_cast<std::uint32_t>(trace_.peers.size());
-    for (const Axis axis : kPeerAxes) add_peers(mapping_.group(axis, ranks), ranks.at(axis));
-    const std::vector<TileId> stages = mapping_.group(Axis::pp, ranks);
-    const Group tie = tie_group(ranks);
-    if (tie.size == 2) add_peers({stages.front(), stages.back()}, tie.rank);
-    binding.peer_count = static_cast<std::uint32_t>(trace_.peers.size()) - binding.first_peer;
+    const std::vector<TileId> peers = plan_.peers(ranks);
+    trace_.peers.insert(trace_.peers.end(), peers.begin(), peers.end());
+    binding.peer_count = static_cast<std::uint32_t>(peers.size());
     trace_.tiles.push_back(binding);
   }
 
   const LoweringInput& input_;
-  const Mapping& mapping_;
-  PeerLayout layout_;
-  ParameterLayout parameters_;
   Trace trace_;
-  std::vector<RankContext> contexts_;
-  std::map<std::tuple<StepKind, Pass, LayerEdges, InnerRank, int>, std::uint32_t> templates_;
+  PlanRanks plan_;
+  ModelTemplates templates_;
   std::map<std::array<int, 4>, std::uint32_t> statics_;
 };
 

@@ -32,6 +32,11 @@ void check_counts(Faults& faults, const PlanSpec& plan, const TrainingSpec& trai
   require_at_least_one(faults, "training.global_batch", training.global_batch);
   require_at_least_one(faults, "training.microbatch", training.microbatch);
   require_at_least_one(faults, "training.iterations", training.iterations);
+  require_at_least_one(faults, "training.recompute.every", training.recompute_every);
+  if (training.recompute_every > 1 && training.recompute != models::Recompute::full) {
+    faults.push_back(fmt::format("training.recompute.every {} without full recomputation; nearest valid: 1",
+                                 training.recompute_every));
+  }
   if (plan.zero < 0 || plan.zero > 3) {
     faults.push_back(fmt::format("plan.zero {} is not one of 0, 1, 2, 3; nearest valid: {}", plan.zero,
                                  plan.zero < 0 ? 0 : 3));

@@ -132,6 +132,8 @@ struct TrainingSpec {
   std::optional<Precision> gradient_precision;  ///< of gradients kept and summed; nothing: see gradient_bytes()
   Optimizer optimizer = Optimizer::adam;
   models::Recompute recompute = models::Recompute::none;
+  /// With full recomputation: consecutive layers of a stage's chunk that keep one input together; 1 otherwise.
+  int recompute_every = 1;
   bool clip_grad = true;  ///< global gradient-norm all-reduce before the optimizer
   int iterations = 1;
   std::int64_t microbatches(int dp) const {

@@ -105,6 +105,11 @@ LayerRange stage_layers(int layers, int stage, int stages) {
   return {stage * each + std::min(stage, longer), each + (stage < longer ? 1 : 0)};
 }
 
+LayerRange group_of(const LayerRange& range, int size, std::int32_t layer) {
+  const std::int32_t first = layer - (layer - range.first) % size;
+  return {first, std::min<std::int32_t>(size, range.end() - first)};
+}
+
 LayerRange virtual_stage_layers(const PlanSpec& plan, int layers, int virtual_stage) {
   if (plan.layers_per_stage.empty()) return stage_layers(layers, virtual_stage, plan.pp * plan.virtual_stages);
   LayerRange range;

@@ -60,9 +60,12 @@ struct LayerRange {
   std::int32_t first = 0;
   std::int32_t count = 0;
   std::int32_t last() const { return first + count - 1; }
+  std::int32_t end() const { return first + count; }
   bool contains(std::int32_t layer) const { return layer >= first && layer <= last(); }
 };
 LayerRange stage_layers(int layers, int stage, int stages);
+/// `range` cut into groups of `size` layers, the last one of what is left: the one with `layer`.
+LayerRange group_of(const LayerRange& range, int size, std::int32_t layer);
 /// The layers of a virtual stage under a plan: as PlanSpec::layers_per_stage says, or as above.
 LayerRange virtual_stage_layers(const PlanSpec& plan, int layers, int virtual_stage);
 

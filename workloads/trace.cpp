@@ -5,11 +5,11 @@
 namespace wafersim::workloads {
 namespace {
 
-constexpr int kChannelBits = 24;
+constexpr int kChannelBits = 23;
 constexpr int kMicrobatchBits = 17;  // -1 .. 65535, shifted by one
 constexpr int kLayerBits = 13;       // -1 .. 4095, shifted by one
 constexpr int kKindBits = 3;
-constexpr int kPassBits = 2;
+constexpr int kPassBits = 3;
 constexpr int kStepIterationBits = 4;  // modulo 16
 static_assert(kChannelBits + kMicrobatchBits + kLayerBits + kKindBits + kPassBits + kStepIterationBits + 1 ==
               64);
@@ -83,6 +83,8 @@ const char* to_string(Pass pass) {
       return "B";
     case Pass::weight:
       return "W";
+    case Pass::recompute:
+      return "R";
     case Pass::none:
       return "-";
   }
@@ -115,7 +117,7 @@ MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view) {
 }
 
 std::uint64_t message_key(const Op& op, const Step& step) {
-  require_invariant(op.channel < 1U << kChannelBits, "message key: a channel is below 2^24");
+  require_invariant(op.channel < 1U << kChannelBits, "message key: a channel is below 2^23");
   require_invariant(step.layer >= -1 && step.layer < 4096, "message key: a layer is in -1 .. 4095");
   require_invariant(step.microbatch >= -1 && step.microbatch < 65536,
                     "message key: a microbatch is in -1 .. 65535");

@@ -65,7 +65,7 @@ struct Op {
   std::uint32_t dependency_count = 0;                   ///< every dependency is an operation of smaller index
   std::uint32_t work = 0;                               ///< into Trace::works; matrix, vector, reduce
   std::uint32_t peer = 0;                               ///< into the tile's peers; send, receive
-  std::uint32_t channel = 0;                            ///< send, receive; below 2^24
+  std::uint32_t channel = 0;                            ///< send, receive; below 2^23
   Bytes bytes = 0;                                      ///< send, receive (>= 1), allocate, free
   Operand operand;
   bool operator==(const Op&) const = default;
@@ -89,8 +89,9 @@ enum class StepKind : std::uint8_t {
   custom
 };
 const char* to_string(StepKind kind);
-enum class Pass : std::uint8_t { forward, backward, weight, none };
-/// "F", "B", "W", "-"
+/// `recompute`: a forward pass made again in a step of its own.
+enum class Pass : std::uint8_t { forward, backward, weight, recompute, none };
+/// "F", "B", "W", "R", "-"
 const char* to_string(Pass pass);
 
 struct Step {
@@ -174,7 +175,7 @@ MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view);
 /// The 64-bit key that both ends of a message compute, given its channel; equal keys between the same two
 /// tiles match in order of posting. Scope `step`: channel, kind, pass, layer, microbatch and the iteration
 /// modulo 16 (an iteration cannot overtake the 16th before it). Scope `microbatch`: channel, microbatch and
-/// iteration. Throws InternalError for a channel >= 2^24, a layer outside -1 .. 4095, a microbatch outside -1
+/// iteration. Throws InternalError for a channel >= 2^23, a layer outside -1 .. 4095, a microbatch outside -1
 /// .. 65535 or a negative iteration.
 std::uint64_t message_key(const Op& op, const Step& step);
 

@@ -80,4 +80,14 @@ std::uint64_t TrafficSource::layers(int stage) const {
   return total;
 }
 
+std::uint64_t TrafficSource::remade_layers(int stage) const {
+  const int every = training.recompute_every;
+  std::uint64_t groups = 0;
+  for (int chunk = 0; chunk < plan.virtual_stages; ++chunk) {
+    const int count = virtual_stage_layers(plan, model.layers, chunk * plan.pp + stage).count;
+    groups += static_cast<std::uint64_t>(ceil_div(count, every));
+  }
+  return layers(stage) - groups;
+}
+
 }  // namespace wafersim::workloads

@@ -55,6 +55,8 @@ struct TrafficSource {
   }
   /// Layers of all of a stage's chunks, and times microbatches.
   std::uint64_t layers(int stage) const;
+  /// Of them, those that recompute steps of their own make again.
+  std::uint64_t remade_layers(int stage) const;
   std::uint64_t layer_passes(int stage) const { return layers(stage) * microbatches; }
   /// That a rank works on.
   std::uint64_t tokens(int sp, int tatp) const {

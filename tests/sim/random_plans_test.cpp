@@ -116,6 +116,9 @@ void draw_work(LoweringFixture& fixture, RandomStream& random, std::string& text
   fixture.training.recompute =
       pick(random, text, "recompute",
            std::vector{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
+  if (fixture.training.recompute == models::Recompute::full) {
+    fixture.training.recompute_every = pick(random, text, "every 1 2 3", std::vector{1, 2, 3});
+  }
   fixture.training.clip_grad = pick(random, text, "clip", std::vector<int>{0, 1}) != 0 &&
                                fixture.plan.schedule != workloads::PipelineSchedule::zb_h2;
 }

@@ -289,6 +289,7 @@ CutSequence random_plan(RandomStream& random) {
   f.training.recompute = draw(
       random, std::array{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
   f.training.optimizer = draw(random, std::array{Optimizer::adam, Optimizer::none});
+  if (f.training.recompute == models::Recompute::full) f.training.recompute_every = draw(random, std::array{1, 2, 3});
   const Axis moved = draw(random, default_order());
   f.plan.mapping[moved] = {draw(random, std::array{Placement::block, Placement::snake, Placement::strided}),
                            {}};

@@ -68,7 +68,11 @@ std::vector<Factor> factors() {
       {"recompute",
        {[](F& f) { f.training.recompute = models::Recompute::none; },
         [](F& f) { f.training.recompute = models::Recompute::selective; },
-        [](F& f) { f.training.recompute = models::Recompute::full; }}},
+        [](F& f) { f.training.recompute = models::Recompute::full; },
+        [](F& f) {
+          f.training.recompute = models::Recompute::full;
+          f.training.recompute_every = 3;
+        }}},
       {"kernel",
        {[](F& f) { f.model.attention_kernel = models::AttentionKernel::fused; },
         [](F& f) { f.model.attention_kernel = models::AttentionKernel::materialized; }}},

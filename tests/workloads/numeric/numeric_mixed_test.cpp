@@ -84,6 +84,7 @@ NumericCase drawn(std::uint64_t seed) {
                                              Collective::direct, Collective::multicast});
   plan.collective_chunks = draw(random, std::array{1, 2});
   draw_streams(random, setup);
+  if (training.recompute == models::Recompute::full) training.recompute_every = draw(random, std::array{1, 2, 3});
   return setup;
 }
 

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "workloads/end_steps.h"
+#include "workloads/plan_ranks.h"
+
+namespace wafersim::workloads {
+
+/// A foreground step of the model.
+struct ModelStep {
+  StepKind kind = StepKind::layer;
+  ScheduleSlot slot;
+  std::int32_t layer = -1;
+};
+
+/// The steps of the model in one iteration of a rank, in order.
+std::vector<ModelStep> model_steps(const PlanRanks& plan, const Ranks& ranks);
+
+/// Where a layer stands among those of its chunk that keep one input together. Its last one makes what it needs again in
+/// its backward step; before it, the others have recompute steps of their own.
+GroupPlace recompute_place(const PlanRanks& plan, const Ranks& ranks, const ModelStep& step);
+
+/// Whether a step makes gradients of weights.
+bool fills_gradients(const PlanSpec& plan, const ModelStep& step);
+
+/// The buckets whose gradients are complete for their microbatch after a step.
+std::vector<std::int32_t> completed_buckets(const PlanRanks& plan, const ModelStep& step);
+
+/// Writes the templates of model steps into a trace, each once.
+class ModelTemplates {
+ public:
+  /// Both must outlive this.
+  ModelTemplates(Trace& trace, const PlanRanks& plan) : trace_(trace), plan_(plan) {}
+
+  /// The template of a step. Layers with equal edges and places in their groups share it, as far as the pass
+  /// knows them.
+  std::uint32_t of(const ModelStep& step, const Ranks& ranks);
+
+ private:
+  /// What zero 2 and 3 hold and give up goes around `emit`. `written`: the buckets whose gradients the step is the first
+  /// to write; `used`: those whose weights it uses.
+  template <class Emit>
+  std::uint32_t make(const char* name, const Ranks& ranks, const std::vector<Bucket>& written,
+                     const std::vector<Bucket>& used, SeenFrom from, Emit&& emit);
+  std::uint32_t make_layer(Pass pass, const Ranks& ranks, const LayerEdges& at, const GroupPlace& place,
+                           std::int32_t layer);
+  std::uint32_t make_end(StepKind kind, Pass pass, const Ranks& ranks);
+
+  Trace& trace_;
+  const PlanRanks& plan_;
+  std::map<std::tuple<StepKind, Pass, LayerEdges, GroupPlace, InnerRank, int>, std::uint32_t> made_;
+};
+
+}  // namespace wafersim::workloads
