@@ -50,7 +50,7 @@ class Lowering {
  public:
   Lowering(const LoweringInput& input, const Mapping& mapping,
            const std::array<bool, kMemoryClasses>& in_dram)
-      : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.plan) {
+      : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.training, input.plan) {
     trace_.in_dram = in_dram;
     trace_.replicas = input.plan.dp;
     trace_.microbatches = static_cast<int>(input.training.microbatches(input.plan.dp));
