@@ -41,8 +41,9 @@ Deps gradient_collective(StepEmitter& step, CollectiveKind kind, const Group& gr
   return step.collective(kind, group, {parameters * step.shard().gradient, parameters, 0, views}, after);
 }
 
-/// The ranks of a group that hold a kv head, as a chain in order of rank.
+/// The ranks of a group that hold a kv head: all of them, or some as a chain in order of rank.
 Group sharers(const Group& all, const Range& ranks) {
+  if (static_cast<int>(ranks.count) == all.size) return all;
   Group group;
   group.axis = all.axis;
   group.size = static_cast<int>(ranks.count);

@@ -57,20 +57,21 @@ std::uint64_t kv_heads_held(const models::TransformerSpec& model, int tp) {
   return held;
 }
 
-/// Of all lines, times tatp. An exchange moves each row once, and 1/tatp of it stays; a stream moves it tatp - 1 times.
+/// What attention sends over tatp where tokens stay cut.
 Bytes attention_volume(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
                        std::uint64_t kv_heads) {
-  const std::uint64_t tokens = count(training.microbatch) * count(model.sequence);
+  const std::uint64_t tokens = count(training.microbatch) * count(model.sequence), others = count(plan.tatp) - 1;
   const std::uint64_t forwards = training.recompute == models::Recompute::full ? 2 : 1;
   const Bytes element = element_bytes(training.precision);
   const std::uint64_t q = count(model.q_width()), kv = 2 * kv_heads * count(model.head_dim);
   const bool ring = plan.sp == SequenceParallel::ring && plan.sp_degree > 1;
   if (plan.stream.attention == StreamAttention::stream_kv) {
     const std::uint64_t visits = ring ? count(plan.sp_degree) : 1;  // the blocks of all ranks of the ring come by
-    return count(plan.tatp) * visits * tokens * kv * ((forwards + 1) * element + kPartialBytes);
+    return others * visits * tokens * kv * ((forwards + 1) * element + kPartialBytes);
   }
+  // One of tatp parts of each row stays.
   const Bytes row_sums = ring ? count(model.heads) * kPartialBytes : 0;
-  return tokens * ((forwards + 1) * (2 * q + kv) * element + row_sums);
+  return tokens * ((forwards + 1) * (2 * q + kv) * element + row_sums) * others / count(plan.tatp);
 }
 
 }  // namespace
@@ -78,18 +79,18 @@ Bytes attention_volume(const models::TransformerSpec& model, const TrainingSpec&
 StreamVolumes stream_volumes(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
                              int pair) {
   const std::uint64_t forwards = training.recompute == models::Recompute::full ? 2 : 1;
+  const std::uint64_t others = count(plan.tatp) - 1;  // to which each block goes
   const Bytes element = element_bytes(training.precision);
   const std::uint64_t kv_heads = kv_heads_held(model, plan.tp);
   StreamVolumes volumes;
-  volumes.weights = count(plan.tatp) * count(plan.sp_degree) * pair_parameters(model, pair, kv_heads) *
+  volumes.weights = others * count(plan.sp_degree) * pair_parameters(model, pair, kv_heads) *
                     ((forwards + 1) * element + kPartialBytes);
   if (pair == 0) volumes.weights += attention_volume(model, training, plan, kv_heads);
   // Outward: the input in each forward pass and for its weight gradient, the output's gradient once, or twice where
   // weight gradients have a pass of their own. Inward: the output in each forward pass, the input's gradient.
   const std::uint64_t outward = forwards + (splits_backward(plan.schedule) ? 3 : 2);
   const std::uint64_t stream = count(training.microbatch) * count(model.sequence) * count(model.hidden);
-  volumes.inputs =
-      count(plan.tatp) * count(plan.tp) * stream * (outward * element + (forwards + 1) * kPartialBytes);
+  volumes.inputs = others * count(plan.tp) * stream * (outward * element + (forwards + 1) * kPartialBytes);
   return volumes;
 }
 
@@ -130,6 +131,13 @@ bool streams_inputs(const models::TransformerSpec& model, const TrainingSpec& tr
 std::array<bool, kPairs> streamed_inputs(const models::TransformerSpec& model, const TrainingSpec& training,
                                          const PlanSpec& plan) {
   return {streams_inputs(model, training, plan, 0), streams_inputs(model, training, plan, 1)};
+}
+
+std::optional<StreamReport> stream_report(const models::TransformerSpec& model, const TrainingSpec& training,
+                                          const PlanSpec& plan) {
+  if (plan.tatp == 1) return std::nullopt;
+  return StreamReport{streamed_inputs(model, training, plan),
+                      {stream_volumes(model, training, plan, 0), stream_volumes(model, training, plan, 1)}};
 }
 
 std::optional<StreamAttention> line_attention(const models::TransformerSpec& model, const TrainingSpec& training,

@@ -13,9 +13,9 @@ namespace wafersim::workloads {
 
 inline constexpr int kPairs = 2;
 
-/// Bytes that a stream of either operand moves over all lines of a replica, per hop, for one microbatch in forward and
-/// backward pass of a pair (docs/model-costs.md, "Which operand travels"), times the degree of tatp: heads that are
-/// exchanged for tokens move a fraction.
+/// Bytes that all tiles of a replica send over tatp in forward and backward pass of a pair for one microbatch, by what
+/// travels (docs/model-costs.md, "Which operand travels"). Exact but for heads that are exchanged for tokens, which count
+/// as dealt evenly.
 struct StreamVolumes {
   Bytes weights = 0;  ///< with what attention then exchanges
   Bytes inputs = 0;
@@ -32,6 +32,15 @@ bool streams_inputs(const models::TransformerSpec& model, const TrainingSpec& tr
 /// By pair.
 std::array<bool, kPairs> streamed_inputs(const models::TransformerSpec& model, const TrainingSpec& training,
                                          const PlanSpec& plan);
+
+/// What travels for each pair, and by what `auto` decides.
+struct StreamReport {
+  std::array<bool, kPairs> inputs{};
+  std::array<StreamVolumes, kPairs> volumes{};
+};
+/// Nothing without tensor streams.
+std::optional<StreamReport> stream_report(const models::TransformerSpec& model, const TrainingSpec& training,
+                                          const PlanSpec& plan);
 
 /// What the tensor-stream ranks exchange for attention; nothing where each has all tokens of its line.
 std::optional<StreamAttention> line_attention(const models::TransformerSpec& model, const TrainingSpec& training,
