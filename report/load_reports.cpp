@@ -62,12 +62,12 @@ constexpr std::array kPairNames = {"attention", "mlp"};
 const char* operand_name(bool inputs) { return inputs ? "inputs" : "weights"; }
 
 void add_streams(std::vector<ReportLine>& lines, const workloads::StreamReport& report) {
-  lines.push_back({"tensor streams", "by a layer and microbatch, all tiles of a replica"});
+  lines.push_back({"tensor streams", "bytes sent for a layer and microbatch, all tiles of a replica"});
   for (std::size_t pair = 0; pair < kPairNames.size(); ++pair) {
     const workloads::StreamVolumes& volumes = report.volumes[pair];
     const bool inputs = report.inputs[pair];
     lines.push_back({fmt::format("  {}", kPairNames[pair]),
-                     fmt::format("{}: {}; {} would send {}", operand_name(inputs),
+                     fmt::format("{}, {}; {} would be {}", operand_name(inputs),
                                  human_bytes(inputs ? volumes.inputs : volumes.weights), operand_name(!inputs),
                                  human_bytes(inputs ? volumes.weights : volumes.inputs))});
   }
