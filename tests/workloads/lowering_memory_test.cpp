@@ -107,7 +107,6 @@ TEST(Lowering, ALineSharesOutActivations) {
       for (const auto recompute : {Recompute::none, Recompute::full}) {
         LoweringFixture setup;
         if (llama) setup.make_llama();
-        setup.layers_alone();
         setup.model.parallel_residual = parallel;
         setup.model.attention_kernel = AttentionKernel::fused;
         setup.training.recompute = recompute;

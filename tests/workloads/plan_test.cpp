@@ -213,6 +213,7 @@ TEST(ValidatePlan, CutsHeadsAndMlpWhereInputsTravel) {
   wanted.model.sequence = 64;
   wanted.model.heads = 12;
   wanted.model.kv_heads = 6;
+  wanted.model.ffn = 64;
   EXPECT_EQ(fault(wanted),
             "plan.tatp 8 with stream inputs cuts the attention heads of a tensor-parallel rank, which has 6 only; nearest "
             "valid: 6");
