@@ -95,6 +95,7 @@ report::LoadReports PreparedRun::loads() const {
   report::LoadReports reports;
   reports.mapping = mapping.report;
   if (hardware.routing == kBalanced) reports.routing = routes.report;
+  reports.streams = workloads::stream_report(scenario.model, scenario.training, scenario.plan);
   return reports;
 }
 

@@ -138,6 +138,7 @@ class Checker {
   void check_plan() {
     check_sequence_parallel();
     check_sequence_group();
+    check_stream_attention();
     check_schedule();
     check_recompute();
     if (!sound({"plan.mapping.order", "plan"})) return;
@@ -219,6 +220,22 @@ class Checker {
     if (attention->text == wanted) return;
     fail("plan.tatp.attention",
          fmt::format("'{}' does not fit; plan.sp {} with group tatp means {}", attention->text, kind->text, wanted));
+  }
+
+  /// Where inputs travel a rank has its heads of all tokens of its group, and attention exchanges nothing over it.
+  void check_stream_attention() {
+    if (!sound({"plan.tatp", "plan.sp"})) return;
+    const bool inputs = scenario_.plan.stream.operand == workloads::StreamOperand::inputs;
+    const ConfigNode* attention = tree_.find_path("plan.tatp.attention");
+    const ConfigNode* group = tree_.find_path("plan.sp.group");
+    if (attention != nullptr && inputs != (attention->text == "none")) {
+      fail("plan.tatp.attention", fmt::format("'{}' does not fit; {}", attention->text,
+                                              inputs ? "with plan.tatp.stream inputs it is none"
+                                                     : "where weights travel it is stream_kv or heads"));
+    }
+    if (inputs && group != nullptr && group->text == "tatp") {
+      fail("plan.sp.group", "'tatp' does not fit; with plan.tatp.stream inputs it is own");
+    }
   }
 
   void check_placement() {

@@ -114,12 +114,18 @@ template <class Visitor>
 void fields(Visitor& visit, StreamKeys& keys) {
   visit(Key{.name = "degree", .doc = "Tiles whose blocks stream past each other.", .min = 1}, keys.degree);
   visit(Key{.name = "stream",
-            .doc = "The operand of a product that travels: its weight.",
-            .planned = {"inputs", "auto"}},
+            .doc = "The operand of a product that travels: its weight; its input, while weights stay and heads and MLP are "
+                   "cut over the group; auto: for attention and MLP each what moves fewer bytes."},
         keys.spec.operand);
+  std::optional<workloads::StreamAttention> attention;
+  if (keys.spec.operand != workloads::StreamOperand::inputs) attention = keys.spec.attention;
   visit(Key{.name = "attention",
-            .doc = "Tokens are cut over the group: stream_kv streams keys and values, heads exchanges heads for tokens."},
-        keys.spec.attention);
+            .doc = "Where weights travel tokens are cut for attention: stream_kv streams keys and values, heads exchanges "
+                   "heads for tokens. none: inputs travel, heads are cut.",
+            .absent = "none",
+            .default_text = "stream_kv; none with `stream: inputs`"},
+        attention);
+  if (attention) keys.spec.attention = *attention;
   visit(Key{.name = "variant",
             .doc = "flood: one hop a round, outward in both directions; wrapped_ring: one way, the last tile sends to the "
                    "first; interleaved_ring: one way round a ring of tiles at most two places apart."},

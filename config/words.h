@@ -139,7 +139,8 @@ struct Words<SequenceGroup> {
 template <>
 struct Words<workloads::StreamOperand> {
   using E = workloads::StreamOperand;
-  static constexpr std::array list = {WordList<E>{"weights", E::weights}};
+  static constexpr std::array list = {WordList<E>{"weights", E::weights}, WordList<E>{"inputs", E::inputs},
+                                      WordList<E>{"auto", E::automatic}};
 };
 
 template <>

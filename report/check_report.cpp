@@ -60,7 +60,8 @@ std::string check_json(const CheckFacts& facts) {
                {"memory", memory_block(facts)},
                {"fits", facts.memory.fits},
                {"mapping_report", mapping_report_json(facts.loads.mapping)},
-               {"routing_report", routing_report_json(facts.loads.routing)}};
+               {"routing_report", routing_report_json(facts.loads.routing)},
+               {"stream_report", stream_report_json(facts.loads.streams)}};
   if (facts.verified) json["faults"] = facts.faults;
   return json.dump(2) + "\n";
 }

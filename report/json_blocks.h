@@ -39,5 +39,7 @@ inline nlohmann::ordered_json tile_name(TileId tile, const topology::Mesh& mesh)
 /// `null` when absent. Keys: docs/results.md, "Chosen mappings and routes".
 nlohmann::ordered_json mapping_report_json(const std::optional<workloads::MappingReport>& report);
 nlohmann::ordered_json routing_report_json(const std::optional<topology::RoutingReport>& report);
+/// `null` when absent. Keys: docs/results.md, "What travels along tensor streams".
+nlohmann::ordered_json stream_report_json(const std::optional<workloads::StreamReport>& report);
 
 }  // namespace wafersim::report

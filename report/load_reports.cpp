@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/text.h"
 #include "report/json_blocks.h"
 
@@ -55,7 +57,34 @@ void add_routing(std::vector<ReportLine>& lines, const topology::RoutingReport& 
   lines.push_back({"  lower bound", human_bytes(report.bound) + " on some link, whatever the routes"});
 }
 
+constexpr std::array kPairNames = {"attention", "mlp"};
+
+const char* operand_name(bool inputs) { return inputs ? "inputs" : "weights"; }
+
+void add_streams(std::vector<ReportLine>& lines, const workloads::StreamReport& report) {
+  lines.push_back({"tensor streams", "bytes sent for a layer and microbatch, all tiles of a replica"});
+  for (std::size_t pair = 0; pair < kPairNames.size(); ++pair) {
+    const workloads::StreamVolumes& volumes = report.volumes[pair];
+    const bool inputs = report.inputs[pair];
+    lines.push_back({fmt::format("  {}", kPairNames[pair]),
+                     fmt::format("{}, {}; {} would be {}", operand_name(inputs),
+                                 human_bytes(inputs ? volumes.inputs : volumes.weights), operand_name(!inputs),
+                                 human_bytes(inputs ? volumes.weights : volumes.inputs))});
+  }
+}
+
 }  // namespace
+
+Json stream_report_json(const std::optional<workloads::StreamReport>& report) {
+  if (!report) return nullptr;
+  Json json = Json::object();
+  for (std::size_t pair = 0; pair < kPairNames.size(); ++pair) {
+    json[kPairNames[pair]] = {{"operand", operand_name(report->inputs[pair])},
+                              {"bytes_with_weights", report->volumes[pair].weights},
+                              {"bytes_with_inputs", report->volumes[pair].inputs}};
+  }
+  return json;
+}
 
 Json mapping_report_json(const std::optional<workloads::MappingReport>& report) {
   if (!report) return nullptr;
@@ -92,6 +121,7 @@ Json routing_report_json(const std::optional<topology::RoutingReport>& report) {
 
 std::vector<ReportLine> report_lines(const LoadReports& reports) {
   std::vector<ReportLine> lines;
+  if (reports.streams) add_streams(lines, *reports.streams);
   if (reports.mapping) add_mapping(lines, *reports.mapping);
   if (reports.routing) add_routing(lines, *reports.routing);
   return lines;

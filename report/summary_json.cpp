@@ -46,7 +46,8 @@ Json plan_block(const RunContext& run) {
           {"collectives", workloads::to_string(run.plan.collectives)},
           {"microbatches", run.training.microbatches(run.plan.dp)},
           {"mapping", mapping},
-          {"mapping_report", mapping_report_json(run.loads.mapping)}};
+          {"mapping_report", mapping_report_json(run.loads.mapping)},
+          {"stream_report", stream_report_json(run.loads.streams)}};
 }
 
 Json iterations_block(const analysis::IterationSummary& iterations) {

@@ -22,9 +22,9 @@ Deps rotary(StepEmitter& step, Kernel kernel, const char* tensor, const Traffic&
   if (step.model().positions != models::Positions::rotary) return after;
   const std::uint64_t d = s.head_dim;
   const auto q = static_cast<std::uint64_t>(step.model().q_width());
-  const Views turned = step.work(tensor, {s.heads.first * d, s.q_width}) +
-                       step.work(tensor, {q + s.kv_heads.first * d, s.kv_width});
-  return step.vector(vector_flops::kRotary * s.tokens * (s.q_width + s.kv_width), traffic, after,
+  const Views turned = step.inner(0, tensor, {s.heads.first * d, s.q_width}) +
+                       step.inner(0, tensor, {q + s.kv_heads.first * d, s.kv_width});
+  return step.vector(vector_flops::kRotary * s.inner_tokens(0) * (s.q_width + s.kv_width), traffic, after,
                      {.kernel = kernel, .reads = turned, .writes = turned});
 }
 
@@ -105,12 +105,13 @@ Deps core_gradient(StepEmitter& step, const AttentionScope& scope, const Deps& d
 Deps row_products(StepEmitter& step, const Deps& d_output) {
   const Shard& s = step.shard();
   const Range columns{s.heads.first * s.head_dim, s.q_width};
-  const Deps made = step.vector(2 * s.tokens * s.q_width,
-                                {.scratch = s.token_bytes(s.q_width), .saved = s.token_bytes(s.q_width)}, d_output,
+  const std::uint64_t tokens = s.inner_tokens(0);
+  const Bytes output = s.inner_bytes(0, s.q_width);
+  const Deps made = step.vector(2 * tokens * s.q_width, {.scratch = output, .saved = output}, d_output,
                                 {.kernel = Kernel::row_products,
-                                 .reads = step.work(kAttention, columns) + step.work(kAttentionGradient, columns),
-                                 .writes = step.work(tensors::kDelta, s.heads)},
-                                s.tokens * s.heads.count * 4);
+                                 .reads = step.inner(0, kAttention, columns) + step.inner(0, kAttentionGradient, columns),
+                                 .writes = step.inner(0, tensors::kDelta, s.heads)},
+                                tokens * s.heads.count * 4);
   return join(emit_exchange(step, Exchange::to_heads, ExchangedColumns::scalars, tensors::kDelta, made), made);
 }
 
@@ -186,7 +187,7 @@ Deps emit_attention(StepEmitter& step, const Deps& qkv, const Retention& keep) {
   const Shard& s = step.shard();
   const AttentionScope scope(step);
   const Deps turned =
-      rotary(step, Kernel::rotary, kQkv, kept(2 * s.token_bytes(s.q_width + s.kv_width), keep.layer), qkv);
+      rotary(step, Kernel::rotary, kQkv, kept(2 * s.inner_bytes(0, s.q_width + s.kv_width), keep.layer), qkv);
   const Deps ready = emit_exchange(step, Exchange::to_heads, ExchangedColumns::qkv, kQkv, turned);
   const Deps core = attention_streams(step) ? emit_streamed_attention(step, scope, ready, keep)
                                             : emit_attention_core(step, scope, ready, keep, false);
@@ -205,7 +206,7 @@ Deps emit_attention_gradient(StepEmitter& step, const Deps& d_output) {
   step.release(scope.bytes(scope.q_width()), core, scope.query(kAttentionGradient));
   const Deps own = emit_exchange(step, Exchange::to_tokens, ExchangedColumns::qkv, kQkvGradient, core);
   return rotary(step, Kernel::rotary_backward, kQkvGradient,
-                {.scratch = 2 * s.token_bytes(s.q_width + s.kv_width)}, own);
+                {.scratch = 2 * s.inner_bytes(0, s.q_width + s.kv_width)}, own);
 }
 
 void release_saved_qkv(StepEmitter& step, const Deps& after) {

@@ -14,15 +14,15 @@ struct Member {
 bool by_sp(const StepEmitter& step) { return step.plan().sp == SequenceParallel::ulysses && step.shard().sp > 1; }
 
 bool by_tatp(const StepEmitter& step) {
-  return step.shard().tatp > 1 && step.plan().stream.attention == StreamAttention::heads;
+  return line_attention(step.model(), step.training(), step.plan()) == StreamAttention::heads;
 }
 
 Member member_of(const StepEmitter& step, int rank, int size) {
   const Shard& s = step.shard();
   Member member;
   const LoweringInput& input = step.context().input;
-  member.tokens = by_sp(step) ? work_tokens(input.model, input.training, input.plan, rank, s.rank.tatp)
-                              : work_tokens(input.model, input.training, input.plan, s.rank.sp, rank);
+  member.tokens = by_sp(step) ? attention_tokens(input.model, input.training, input.plan, rank, s.rank.tatp)
+                              : attention_tokens(input.model, input.training, input.plan, s.rank.sp, rank);
   const std::uint64_t group = s.heads.count / s.kv_heads.count;
   const Range kv = share_range(s.kv_heads.count, size, rank);
   member.kv_heads = {s.kv_heads.first + kv.first, kv.count};
@@ -61,8 +61,8 @@ const Group& exchange_group(const StepEmitter& step) {
 
 AttentionScope::AttentionScope(StepEmitter& emitter)
     : step(emitter),
-      tokens(emitter.shard().work),
-      ordinals{{emitter.shard().work.ordinal, emitter.shard().tokens}},
+      tokens(emitter.shard().inner[0]),
+      ordinals{{emitter.shard().inner[0].ordinal, emitter.shard().inner_tokens(0)}},
       heads(emitter.shard().heads),
       kv_heads(emitter.shard().kv_heads) {
   const Group& group = exchange_group(step);

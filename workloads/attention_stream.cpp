@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kRescaleFlops = 3;
 
 bool over_tatp(const StepEmitter& step) {
-  return step.shard().tatp > 1 && step.plan().stream.attention == StreamAttention::stream_kv;
+  return line_attention(step.model(), step.training(), step.plan()) == StreamAttention::stream_kv;
 }
 bool over_sp(const StepEmitter& step) { return step.shard().sp > 1 && step.plan().sp == SequenceParallel::ring; }
 
@@ -61,14 +61,14 @@ class StreamedAttention {
     }
     return all;
   }
-  TokenSet work(const Source& rank) const {
+  TokenSet tokens_of(const Source& rank) const {
     const LoweringInput& input = step_.context().input;
-    return work_tokens(input.model, input.training, input.plan, rank.sp, rank.tatp);
+    return attention_tokens(input.model, input.training, input.plan, rank.sp, rank.tatp);
   }
   TokenSet tokens(const Source& source) const {
     TokenSet all;
     for (const Source& rank : members(source)) {
-      const TokenSet more = work(rank);
+      const TokenSet more = tokens_of(rank);
       all.ranges.insert(all.ranges.end(), more.ranges.begin(), more.ranges.end());
     }
     return all;
@@ -100,7 +100,7 @@ class StreamedAttention {
   Views by_keys(const Views& views, const Source& source) const {
     Views result;
     for (const Source& rank : members(source)) {
-      const TokenSet of = work(rank);
+      const TokenSet of = tokens_of(rank);
       result = result + with_terms(views, {of.ordinal, of.count(), step_.shard().all_tokens});
     }
     return result;

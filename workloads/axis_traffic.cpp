@@ -33,8 +33,9 @@ class PlanTraffic {
   std::vector<AxisTraffic> run() {
     for (int stage = 0; stage < plan_.pp; ++stage) {
       add_token_collectives(stage);
-      add_weight_streams(source_, list_, stage);
+      add_product_streams(source_, list_, stage);
       add_attention_traffic(source_, list_, stage);
+      for (int tp = 0; tp < plan_.tp; ++tp) add_line_heads(stage, tp);
       for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
         add_shared_heads(stage, tatp);
         for (int tp = 0; tp < plan_.tp; ++tp) add_gradients(stage, tp, tatp);
@@ -210,7 +211,7 @@ class PlanTraffic {
     std::vector<RankSpan> sharers(static_cast<std::size_t>(source_.model.kv_heads), {0, 0});
     std::vector<std::uint64_t> rows(sharers.size(), 0);
     for (int tp = 0; tp < plan_.tp; ++tp) {
-      const Range& heads = source_.shard(tp).kv_heads;
+      const Range& heads = source_.shard(tp, 0).kv_heads;
       for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
         if (sharers[head].count++ > 0) continue;
         sharers[head].first = tp;
@@ -226,6 +227,24 @@ class PlanTraffic {
                           .times = source_.layers(stage) * (plan_.shards_gradients() ? source_.microbatches : 1),
                           .spans = list_.at({{Axis::pp, stage}, {Axis::tatp, tatp}})};
       traffic.spans[static_cast<std::size_t>(Axis::tp)] = sharers[head];
+      list_.add(std::move(traffic));
+    }
+  }
+
+  /// The same of those that several ranks of a line hold.
+  void add_line_heads(int stage, int tp) {
+    const std::vector<Range> sharers = source_.layout.line_sharers(tp);
+    for (std::size_t head = 0; head < sharers.size(); ++head) {
+      if (sharers[head].count == 0) continue;
+      const int first = static_cast<int>(sharers[head].first);
+      AxisTraffic traffic{.axis = Axis::tatp,
+                          .row_bytes = source_.gradient,
+                          .times = source_.layers(stage) * (plan_.shards_gradients() ? source_.microbatches : 1),
+                          .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}})};
+      for (const auto& shared : source_.layout.replicated_kv(tp, first)) {
+        if (shared.kv_head == static_cast<int>(head)) traffic.rows = shared.region.rows;
+      }
+      traffic.spans[static_cast<std::size_t>(Axis::tatp)] = {first, static_cast<int>(sharers[head].count)};
       list_.add(std::move(traffic));
     }
   }

@@ -26,8 +26,12 @@ Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context, s
     for (const auto& shared : shared_kv) {
       if (region != shared.region) continue;
       part.kv_head = shared.kv_head;
-      const std::uint64_t first = context.kv_sharers[static_cast<std::size_t>(shared.kv_head)].first;
-      part.counts = part.counts && first == static_cast<std::uint64_t>(rank.tp);
+      const auto head = static_cast<std::size_t>(shared.kv_head);
+      const auto is_first = [head](const std::vector<Range>& sharers, int own) {
+        return sharers.empty() || sharers[head].first == static_cast<std::uint64_t>(own);
+      };
+      part.counts = part.counts && is_first(context.kv_sharers, rank.tp) &&
+                    is_first(layout.line_sharers(rank.tp), rank.tatp);
     }
     bucket.parts.push_back(part);
   }

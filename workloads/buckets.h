@@ -13,7 +13,7 @@ struct BucketPart {
   std::int32_t layer = 0;  ///< -1 the embedding, the number of layers the head
   Region region;
   bool token_sums = false;  ///< its gradient is made from the tokens of the rank's residual stream alone
-  int kv_head = -1;         ///< k and v blocks that several tensor-parallel ranks hold: of which head
+  int kv_head = -1;         ///< k and v blocks that several ranks may hold: of which head
   bool counts = true;       ///< in the gradient norm: one of the tiles of a replica that hold it counts it
 };
 

@@ -1,3 +1,6 @@
+#include <optional>
+#include <utility>
+
 #include "workloads/attention.h"
 #include "workloads/layer.h"
 #include "workloads/layer_weight.h"
@@ -19,19 +22,16 @@ struct Backward {
   const Shard& shard() const { return step.shard(); }
 };
 
-/// dX of a weight; `output_traffic` is that of dY.
-Deps input_gradient(Backward& b, Weight weight, const TensorName& d_output, const Views& d_input,
-                    const Traffic& output_traffic, const Deps& after, Bytes result_bytes) {
-  const Shard& s = b.shard();
-  return linear_input_gradient(
-      b.step,
-      {.weight = weight,
-       .input = d_input,
-       .input_traffic = {.scratch = s.token_bytes(linear_input_columns(b.step, weight).count)},
-       .output = d_output,
-       .output_traffic = output_traffic,
-       .result_bytes = result_bytes},
-      after);
+/// dX of a weight into a new buffer; `output_traffic` is that of dY.
+Product input_gradient(Backward& b, Weight weight, const TensorName& d_output, const Views& d_input,
+                       const Traffic& output_traffic) {
+  const Bytes bytes = linear_input_bytes(b.step, weight);
+  return {.weight = weight,
+          .input = d_input,
+          .input_traffic = {.scratch = bytes},
+          .output = d_output,
+          .output_traffic = output_traffic,
+          .result_bytes = bytes};
 }
 
 /// The gradient that comes into a block: a tensor of the residual stream's shape, by name.
@@ -69,53 +69,71 @@ struct BlockGradient {
   Deps partial;      ///< dX of the normed input, a partial sum
   Deps output_used;  ///< dY has been read by the input gradients
   Deps inner;        ///< d(up), or d(q, k, v): an allocated temporary
+  std::optional<Deps> second{};  ///< the second product's weight gradient, when made with its input gradient
 };
+
+/// The input gradient of a block's second product, into `d_input`. Where inputs travel the output's gradient visits once
+/// for the weight gradient, too, unless that has a step of its own.
+struct SecondGradient {
+  Deps input;
+  std::optional<Deps> weight{};
+  Deps output_used() const { return weight ? join(input, *weight) : input; }
+};
+SecondGradient second_gradient(Backward& b, Weight weight, const StreamGradient& gradient, const Views& d_input,
+                               const char* input, const Deps& after) {
+  StepEmitter& step = b.step;
+  const Shard& s = b.shard();
+  const Product product = input_gradient(b, weight, step.gathered_name(gradient.name), d_input,
+                                         kept(s.stream_bytes(), gradient.kept && !s.gathers()));
+  if (b.split || !step.layout().streams_inputs(weight)) return {linear_input_gradient(step, product, after)};
+  const Views saved = step.inner(pair_of(weight), input, linear_input_columns(step, weight));
+  ProductGradients made =
+      linear_gradients_of_inputs(step, product, saved, {.saved = linear_input_bytes(step, weight)}, after);
+  return {std::move(made.input), std::move(made.weight)};
+}
 
 std::string partial_name(int which) { return which == 0 ? "norm1.gradient" : "norm2.gradient"; }
 
 BlockGradient mlp_input_gradient(Backward& b, const StreamGradient& gradient) {
   StepEmitter& step = b.step;
   const Shard& s = b.shard();
-  const Bytes activated = s.token_bytes(s.ffn.count);
-  const Bytes up = s.token_bytes(s.up_width);
-  const Views d_active = step.work("mlp.activated.gradient", s.ffn);
+  const Bytes activated = s.inner_bytes(1, s.ffn.count);
+  const Bytes up = s.inner_bytes(1, s.up_width);
+  const Views d_active = step.inner(1, "mlp.activated.gradient", s.ffn);
   const Views d_up_views = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
-  const Deps d_activated = input_gradient(b, Weight::mlp_down, step.gathered_name(gradient.name), d_active,
-                                          kept(s.stream_bytes(), gradient.kept && !s.gathers()), gradient.ready,
-                                          activated);
+  const SecondGradient d_activated =
+      second_gradient(b, Weight::mlp_down, gradient, d_active, "mlp.activated", gradient.ready);
   const std::uint64_t flops =
       step.model().mlp == models::Mlp::swiglu ? vector_flops::kSwigluBackward : vector_flops::kGeluBackward;
   const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
-  const Deps d_up = step.vector(flops * s.tokens * s.ffn.count,
-                                Traffic{.scratch = activated, .saved = up} + kept(up, b.split), d_activated,
+  const Deps d_up = step.vector(flops * s.inner_tokens(1) * s.ffn.count,
+                                Traffic{.scratch = activated, .saved = up} + kept(up, b.split), d_activated.input,
                                 {.kernel = Kernel::activation_backward,
                                  .reads = d_active + up_views,
                                  .writes = d_up_views},
                                 up);
   step.release(activated + up, d_up, d_active + up_views);
-  const Deps partial = input_gradient(b, Weight::mlp_up, "mlp.up.gradient", step.work(partial_name(1)),
-                                      kept(up, b.split), d_up, s.stream_bytes());
-  return {partial, d_activated, d_up};
+  const Deps partial = linear_input_gradient(
+      step, input_gradient(b, Weight::mlp_up, "mlp.up.gradient", step.work(partial_name(1)), kept(up, b.split)), d_up);
+  return {partial, d_activated.output_used(), d_up, d_activated.weight};
 }
 
 /// `scores`: when what the forward step did not leave is there again.
 BlockGradient attention_input_gradient(Backward& b, const StreamGradient& gradient, const Deps& scores) {
   StepEmitter& step = b.step;
   const Shard& s = b.shard();
-  const Bytes q = s.token_bytes(s.q_width);
   const Views d_values =
-      step.work("attention.output.gradient", linear_input_columns(step, Weight::attention_output));
-  const Deps d_output = input_gradient(b, Weight::attention_output, step.gathered_name(gradient.name), d_values,
-                                       kept(s.stream_bytes(), gradient.kept && !s.gathers()),
-                                       join(gradient.ready, scores), q);
-  const Deps d_qkv = emit_attention_gradient(step, d_output);
+      step.inner(0, "attention.output.gradient", linear_input_columns(step, Weight::attention_output));
+  const SecondGradient d_output = second_gradient(b, Weight::attention_output, gradient, d_values, "attention.output",
+                                                  join(gradient.ready, scores));
+  const Deps d_qkv = emit_attention_gradient(step, d_output.input);
   release_saved_qkv(step, d_qkv);
   // Attention makes it as a temporary; it goes where it stays when it is read here.
-  const Bytes d_qkv_bytes = s.token_bytes(s.qkv_width());
+  const Bytes d_qkv_bytes = s.inner_bytes(0, s.qkv_width());
   const Traffic d_qkv_traffic = Traffic{.scratch = b.split ? 0 : d_qkv_bytes, .saved = b.split ? 2 * d_qkv_bytes : 0};
-  const Deps partial = input_gradient(b, Weight::qkv, "qkv.gradient", step.work(partial_name(0)),
-                                      d_qkv_traffic, d_qkv, s.stream_bytes());
-  return {partial, d_output, d_qkv};
+  const Deps partial = linear_input_gradient(
+      step, input_gradient(b, Weight::qkv, "qkv.gradient", step.work(partial_name(0)), d_qkv_traffic), d_qkv);
+  return {partial, d_output.output_used(), d_qkv, d_output.weight};
 }
 
 /// The weight gradients of the MLP (1) or of attention (0), unless they have a step of their own. `input`: when the
@@ -128,7 +146,8 @@ void weight_gradients(Backward& b, int which, const StreamGradient& gradient, co
                             emit(b.step, {.output = gradient.ready,
                                           .input = input,
                                           .inner = block.inner,
-                                          .inner_used = block.partial}));
+                                          .inner_used = block.partial,
+                                          .second = block.second}));
 }
 
 /// The gradients of the output biases of the MLP (1) or of attention (0), or with parallel residuals of both,

@@ -56,7 +56,7 @@ Deps partial_product(StepEmitter& step, Weight weight, const Views& input, const
   return linear(step,
                 {.weight = weight,
                  .input = input,
-                 .input_traffic = kept(s.token_bytes(linear_input_columns(step, weight).count), input_saved),
+                 .input_traffic = kept(linear_input_bytes(step, weight), input_saved),
                  .output = sum,
                  .output_traffic = {.scratch = (accumulate ? 2 : 1) * s.stream_bytes()},
                  .result_bytes = accumulate ? 0 : s.stream_bytes(),
@@ -71,7 +71,7 @@ struct BlockOutput {
 
 BlockOutput attention(StepEmitter& step, const Deps& input, const char* sum, const Retention& keep) {
   const Shard& s = step.shard();
-  const Bytes qkv_bytes = s.token_bytes(s.qkv_width());
+  const Bytes qkv_bytes = s.inner_bytes(0, s.qkv_width());
   const Deps projected = linear(step,
                                 {.weight = Weight::qkv,
                                  .input = step.gathered(norm_name(0)),
@@ -81,17 +81,17 @@ BlockOutput attention(StepEmitter& step, const Deps& input, const char* sum, con
                                  .result_bytes = qkv_bytes},
                                 input);
   const Deps core = emit_attention(step, projected, keep);
-  const Views values = step.work("attention.output", linear_input_columns(step, Weight::attention_output));
+  const Views values = step.inner(0, "attention.output", linear_input_columns(step, Weight::attention_output));
   const Deps output = partial_product(step, Weight::attention_output, values, sum, core, keep.layer, false);
-  if (!keep.layer) step.release(s.token_bytes(s.q_width), output, values);
+  if (!keep.layer) step.release(s.inner_bytes(0, s.q_width), output, values);
   return {projected, output};
 }
 
 BlockOutput mlp(StepEmitter& step, const Deps& input, const char* sum, const Retention& keep,
                 const Deps& add_to) {
   const Shard& s = step.shard();
-  const Bytes up_bytes = s.token_bytes(s.up_width);
-  const Bytes activated_bytes = s.token_bytes(s.ffn.count);
+  const Bytes up_bytes = s.inner_bytes(1, s.up_width);
+  const Bytes activated_bytes = s.inner_bytes(1, s.ffn.count);
   const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
   const Deps up = linear(step,
                          {.weight = Weight::mlp_up,
@@ -102,8 +102,8 @@ BlockOutput mlp(StepEmitter& step, const Deps& input, const char* sum, const Ret
                           .result_bytes = up_bytes},
                          input);
   const std::uint64_t flops = step.model().mlp == Mlp::swiglu ? vector_flops::kSwiglu : vector_flops::kGelu;
-  const Views active = step.work("mlp.activated", s.ffn);
-  const Deps activated = step.vector(flops * s.tokens * s.ffn.count,
+  const Views active = step.inner(1, "mlp.activated", s.ffn);
+  const Deps activated = step.vector(flops * s.inner_tokens(1) * s.ffn.count,
                                      kept(up_bytes + activated_bytes, keep.layer), up,
                                      {.kernel = Kernel::activation, .reads = up_views, .writes = active},
                                      activated_bytes);
@@ -196,10 +196,11 @@ Bytes saved_bytes_per_layer(const models::TransformerSpec& model, const Shard& s
     // residuals, and one mask.
     total += model.parallel_residual ? 2 * stream + shard.residual_mask_bytes()
                                      : 3 * stream + 2 * shard.residual_mask_bytes();
-    total += shard.token_bytes(shard.qkv_width() + shard.q_width) + shard.statistics_bytes(shard.tokens, shard.heads.count);
-    total += shard.token_bytes(shard.up_width + shard.ffn.count);
+    total += shard.inner_bytes(0, shard.qkv_width() + shard.q_width) +
+             shard.statistics_bytes(shard.inner_tokens(0), shard.heads.count);
+    total += shard.inner_bytes(1, shard.up_width + shard.ffn.count);
   }
-  if (keep.scores) total += shard.saved_scores_bytes(shard.tokens, shard.heads.count, shard.sequence);
+  if (keep.scores) total += shard.saved_scores_bytes(shard.inner_tokens(0), shard.heads.count, shard.sequence);
   return total;
 }
 

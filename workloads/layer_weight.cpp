@@ -11,21 +11,19 @@ struct BlockProduct {
   Weight weight = Weight::qkv;
   Views input;
   TensorName d_output;
-  std::uint64_t output_width = 0;
+  Bytes output_bytes = 0;
   bool input_saved = false;   ///< as the forward step left it, not gathered again
   bool output_saved = false;  ///< as an earlier step left it
 };
 
 Deps weight_gradient(StepEmitter& step, const BlockProduct& product, const Deps& after) {
-  const Shard& s = step.shard();
-  const Bytes input = s.token_bytes(linear_input_columns(step, product.weight).count);
   return linear_weight_gradient(
       step,
       {.weight = product.weight,
        .input = product.input,
-       .input_traffic = kept(input, product.input_saved),
+       .input_traffic = kept(linear_input_bytes(step, product.weight), product.input_saved),
        .output = product.d_output,
-       .output_traffic = kept(s.token_bytes(product.output_width), product.output_saved)},
+       .output_traffic = kept(product.output_bytes, product.output_saved)},
       after);
 }
 
@@ -42,15 +40,19 @@ struct Block {
 Deps block_weight_gradients(StepEmitter& step, const Block& block, const WeightOperands& ready) {
   const Shard& s = step.shard();
   const TensorName d_output = step.gathered_name(block_gradient_name(step, block.which));
+  const Bytes inner = s.inner_bytes(block.which, block.inner_width);
   const Deps second =
-      weight_gradient(step, {block.second, block.second_input, d_output, s.hidden, true, ready.kept && !s.gathers()},
-                      ready.output);
+      ready.second ? *ready.second
+                   : weight_gradient(step,
+                                     {block.second, block.second_input, d_output, s.stream_bytes(), true,
+                                      ready.kept && !s.gathers()},
+                                     ready.output);
   const Deps first = weight_gradient(step,
-                                     {block.first, step.gathered(norm_name(block.which)), block.d_inner,
-                                      block.inner_width, !s.gathers(), ready.kept},
+                                     {block.first, step.gathered(norm_name(block.which)), block.d_inner, inner,
+                                      !s.gathers(), ready.kept},
                                      join(ready.input, ready.inner));
-  step.release(s.token_bytes(block.second_input_width), second, block.second_input);
-  step.release(s.token_bytes(block.inner_width), join(first, ready.inner_used),
+  step.release(s.inner_bytes(block.which, block.second_input_width), second, block.second_input);
+  step.release(inner, join(first, ready.inner_used),
                linear_output(step, block.first, block.d_inner));
   return join(second, first);
 }
@@ -81,14 +83,14 @@ std::string block_gradient_name(const StepEmitter& step, int which) {
 Deps emit_mlp_weight_gradients(StepEmitter& step, const WeightOperands& ready) {
   const Shard& s = step.shard();
   return block_weight_gradients(step,
-                                {1, Weight::mlp_up, Weight::mlp_down, step.work("mlp.activated", s.ffn),
+                                {1, Weight::mlp_up, Weight::mlp_down, step.inner(1, "mlp.activated", s.ffn),
                                  "mlp.up.gradient", s.ffn.count, s.up_width},
                                 ready);
 }
 
 Deps emit_attention_weight_gradients(StepEmitter& step, const WeightOperands& ready) {
   const Shard& s = step.shard();
-  const Views values = step.work("attention.output", linear_input_columns(step, Weight::attention_output));
+  const Views values = step.inner(0, "attention.output", linear_input_columns(step, Weight::attention_output));
   return block_weight_gradients(step,
                                 {0, Weight::qkv, Weight::attention_output, values,
                                  "qkv.gradient", s.q_width, s.qkv_width()},
@@ -138,7 +140,7 @@ void emit_layer_weight(StepEmitter& step) {
 Bytes weight_bytes_per_layer(const models::TransformerSpec& model, const Shard& shard) {
   const std::uint64_t streams = model.parallel_residual ? 3 : 4;  // norms' outputs, gradients of the blocks' outputs
   return streams * shard.local_stream_bytes() +
-         shard.token_bytes(shard.q_width + shard.qkv_width() + shard.ffn.count + shard.up_width);
+         shard.inner_bytes(0, shard.q_width + shard.qkv_width()) + shard.inner_bytes(1, shard.ffn.count + shard.up_width);
 }
 
 }  // namespace wafersim::workloads

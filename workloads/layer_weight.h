@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "workloads/layer.h"
 
 namespace wafersim::workloads {
@@ -19,6 +21,7 @@ struct WeightOperands {
   Deps inner{};       ///< the gradient of the first product's output is there
   Deps inner_used{};  ///< nobody else reads that gradient any more
   bool kept = false;  ///< gradients were kept from an earlier step
+  std::optional<Deps> second{};  ///< the second product's gradient has been made already
 };
 
 /// dW of a block's two weights. Frees what only they still need: the second product's input and the gradient of the

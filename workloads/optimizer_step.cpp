@@ -41,28 +41,29 @@ Deps gradient_collective(StepEmitter& step, CollectiveKind kind, const Group& gr
   return step.collective(kind, group, {parameters * step.shard().gradient, parameters, 0, views}, after);
 }
 
-/// The tensor-parallel ranks that hold a kv head, as a chain in order of rank.
-Group sharers(const Group& tp, const Range& ranks) {
+/// The ranks of a group that hold a kv head: all of them, or some as a chain in order of rank.
+Group sharers(const Group& all, const Range& ranks) {
+  if (static_cast<int>(ranks.count) == all.size) return all;
   Group group;
-  group.axis = tp.axis;
+  group.axis = all.axis;
   group.size = static_cast<int>(ranks.count);
-  group.rank = tp.rank - static_cast<int>(ranks.first);
+  group.rank = all.rank - static_cast<int>(ranks.first);
   group.shape = {1, group.size};
   group.positions = topology::row_major(group.shape);
-  for (int i = 0; i < group.size; ++i) group.peers.push_back(tp.peer(static_cast<int>(ranks.first) + i));
+  for (int i = 0; i < group.size; ++i) group.peers.push_back(all.peer(static_cast<int>(ranks.first) + i));
   return group;
 }
 
-/// Sums over the ranks that share k and v blocks, head by head. Ranks that do not take part in a sum leave its
-/// channels free, so that all agree on those of the sums that follow.
-Deps sum_shared_heads(StepEmitter& step, const Bucket& bucket, Deps ready) {
-  const auto rank = static_cast<std::uint64_t>(step.shard().rank.tp);
-  const std::vector<Range>& heads = step.context().kv_sharers;
+/// Sums over the ranks of a group that share k and v blocks, head by head. Ranks that do not take part in a sum leave
+/// its channels free, so that all agree on those of the sums that follow.
+Deps sum_shared_heads(StepEmitter& step, const Group& all, const std::vector<Range>& heads, const Bucket& bucket,
+                      Deps ready) {
+  const auto rank = static_cast<std::uint64_t>(all.rank);
   for (std::size_t head = 0; head < heads.size(); ++head) {
     if (heads[head].count <= 1) continue;
     const Bucket own = select(bucket, [&](const BucketPart& part) { return part.kv_head == static_cast<int>(head); });
     if (rank >= heads[head].first && rank < heads[head].end()) {
-      ready = gradient_collective(step, CollectiveKind::all_reduce, sharers(step.context().tp, heads[head]),
+      ready = gradient_collective(step, CollectiveKind::all_reduce, sharers(all, heads[head]),
                                   own_gradients(step, own), ready);
     } else {
       step.builder().new_channels(channels_of(static_cast<int>(heads[head].count), step.plan().collective_chunks));
@@ -116,7 +117,8 @@ void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket
   Deps ready;
   if (step.shard().gathers()) ready = gradient_collective(step, CollectiveKind::all_reduce, context.tp, by_tokens, ready);
   ready = gradient_collective(step, CollectiveKind::all_reduce, context.tatp, by_tokens, ready);
-  ready = sum_shared_heads(step, bucket, ready);
+  ready = sum_shared_heads(step, context.tatp, step.layout().line_sharers(context.tp.rank), bucket, ready);
+  ready = sum_shared_heads(step, context.tp, context.kv_sharers, bucket, ready);
   ready = gradient_collective(step, CollectiveKind::all_reduce, context.sp, own_gradients(step, bucket), ready);
   const auto kind = step.plan().zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
   ready = gradient_collective(step, kind, dp, own_gradients(step, bucket), ready);

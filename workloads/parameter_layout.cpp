@@ -22,20 +22,24 @@ std::uint64_t parameters_in(const std::vector<Region>& regions) {
   return total;
 }
 
-ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const PlanSpec& plan)
+ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const TrainingSpec& training,
+                                 const PlanSpec& plan)
     : model_(model),
       tp_(plan.tp),
       tatp_(plan.tatp),
       chunks_(plan.tatp > 1 ? plan.overlap_near : 1),
-      hidden_(count(model.hidden)), replicated_(plan.tp > model.kv_heads) {
-  for (int tp = 0; tp < tp_; ++tp) shards_.push_back(make_shard(model, {}, plan, {tp, 0, 0}));
+      streams_inputs_(streamed_inputs(model, training, plan)),
+      hidden_(count(model.hidden)),
+      replicated_(replicates_kv_heads(model, plan, streams_inputs_[0])) {
+  if (streams_inputs_[0] || streams_inputs_[1]) kept_ = tatp_;
+  for (int tp = 0; tp < tp_; ++tp) {
+    for (int tatp = 0; tatp < kept_; ++tatp) shards_.push_back(make_shard(model, training, plan, {tp, tatp, 0}));
+  }
   norm_ = hidden_ * (model.norm == models::Norm::layernorm ? 2 : 1);
   biases_ = 2 * norm_;
   kv_ = biases_ + (model.linear_bias ? 2 * hidden_ : 0);
   std::uint64_t next = kv_;
-  if (replicated_) {
-    for (int slice = 0; slice < slices(); ++slice) next += count(model.kv_heads) * kv_block(slice);
-  }
+  if (replicated_) next = kv_first(slices());
   for (int tp = 0; tp < tp_; ++tp) {
     for (int slice = 0; slice < slices(); ++slice) {
       Block& block = blocks_.emplace_back();
@@ -44,19 +48,26 @@ ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const Pla
         const auto weight = static_cast<Weight>(w);
         std::uint64_t width = 0;
         for (const Range& each : columns(weight, tp, slice)) width += each.count;
-        if (weight == Weight::qkv && replicated_) {
-          width = share(shards_[static_cast<std::size_t>(tp)].q_width, slices(), slice);
-        }
-        block.offset[w + 1] = block.offset[w] + rows(weight, tp) * width;
+        if (weight == Weight::qkv && replicated_) width = columns(weight, tp, slice).front().count;
+        block.offset[w + 1] = block.offset[w] + rows(weight, tp, slice) * width;
       }
       next += block.offset[kWeights];
     }
   }
 }
 
-/// Parameters of a slice of the k and v columns of one kv head.
+/// Parameters of a slice of the k and v columns of one kv head. Where inputs travel all of a head's columns are one.
 std::uint64_t ParameterLayout::kv_block(int slice) const {
-  return 2 * rows(Weight::qkv, 0) * share(count(model_.head_dim), slices(), slice);
+  const std::uint64_t all = count(model_.head_dim);
+  const std::uint64_t own = !streams_inputs_[0] ? share(all, slices(), slice) : slice == 0 ? all : 0;
+  return 2 * rows(Weight::qkv, 0, 0) * own;
+}
+
+/// Where the replicated blocks of a slice stand.
+std::uint64_t ParameterLayout::kv_first(int slice) const {
+  std::uint64_t first = kv_;
+  for (int before = 0; before < slice; ++before) first += count(model_.kv_heads) * kv_block(before);
+  return first;
 }
 
 bool ParameterLayout::has_bias(Weight weight) const {
@@ -64,10 +75,10 @@ bool ParameterLayout::has_bias(Weight weight) const {
   return weight == Weight::mlp_up && model_.linear_bias;
 }
 
-Range ParameterLayout::input_columns(Weight weight, int tp) const {
-  const Shard& shard = shards_[static_cast<std::size_t>(tp)];
-  if (weight == Weight::attention_output) return {shard.heads.first * shard.head_dim, shard.q_width};
-  if (weight == Weight::mlp_down) return shard.ffn;
+Range ParameterLayout::input_columns(Weight weight, int tp, int tatp) const {
+  const Shard& own = shard(tp, tatp * chunks_);
+  if (weight == Weight::attention_output) return {own.heads.first * own.head_dim, own.q_width};
+  if (weight == Weight::mlp_down) return own.ffn;
   return {0, hidden_};
 }
 
@@ -77,32 +88,34 @@ std::uint64_t ParameterLayout::input_width(Weight weight) const {
 }
 
 /// Of a weight's block, its bias included.
-std::uint64_t ParameterLayout::rows(Weight weight, int tp) const {
-  return input_columns(weight, tp).count + (has_bias(weight) ? 1 : 0);
+std::uint64_t ParameterLayout::rows(Weight weight, int tp, int slice) const {
+  return input_columns(weight, tp, slice / chunks_).count + (has_bias(weight) ? 1 : 0);
 }
 
 std::vector<Range> ParameterLayout::columns(Weight weight, int tp, int slice) const {
-  const Shard& shard = shards_[static_cast<std::size_t>(tp)];
+  const Shard& own = shard(tp, slice);
+  const bool whole = streams_inputs(weight), none = vacant(weight, slice);
   const auto cut = [&](std::uint64_t first, std::uint64_t width) {
+    if (whole) return Range{first, none ? 0 : width};
     const Range part = share_range(width, slices(), slice);
     return Range{first + part.first, part.count};
   };
   if (weight == Weight::attention_output || weight == Weight::mlp_down) return {cut(0, hidden_)};
   if (weight == Weight::mlp_up) {
-    std::vector<Range> result{cut(shard.ffn.first, shard.ffn.count)};
+    std::vector<Range> result{cut(own.ffn.first, own.ffn.count)};
     if (model_.mlp == models::Mlp::swiglu) {
-      result.push_back(cut(count(model_.ffn) + shard.ffn.first, shard.ffn.count));
+      result.push_back(cut(count(model_.ffn) + own.ffn.first, own.ffn.count));
     }
     return result;
   }
-  const std::uint64_t d = shard.head_dim, q = count(model_.q_width()), kv = count(model_.kv_width());
-  std::vector<Range> result{cut(shard.heads.first * d, shard.q_width)};
+  const std::uint64_t d = own.head_dim, q = count(model_.q_width()), kv = count(model_.kv_width());
+  std::vector<Range> result{cut(own.heads.first * d, own.q_width)};
   if (!replicated_) {
-    result.push_back(cut(q + shard.kv_heads.first * d, shard.kv_width));
-    result.push_back(cut(q + kv + shard.kv_heads.first * d, shard.kv_width));
+    result.push_back(cut(q + own.kv_heads.first * d, own.kv_width));
+    result.push_back(cut(q + kv + own.kv_heads.first * d, own.kv_width));
     return result;
   }
-  for (std::uint64_t head = shard.kv_heads.first; head < shard.kv_heads.end(); ++head) {
+  for (std::uint64_t head = own.kv_heads.first; head < own.kv_heads.end(); ++head) {
     result.push_back(cut(q + head * d, d));
     result.push_back(cut(q + kv + head * d, d));
   }
@@ -116,7 +129,7 @@ WeightSlice ParameterLayout::weight(Weight weight, int tp, int number) const {
   const bool apart = weight == Weight::qkv && replicated_;
   std::uint64_t next = own.first + own.offset[w];
   for (const Range& each : slice.columns) {
-    const std::uint64_t size = rows(weight, tp) * each.count;
+    const std::uint64_t size = rows(weight, tp, number) * each.count;
     slice.regions.push_back(column(next, size));
     next += size;
     if (apart) break;
@@ -132,11 +145,13 @@ WeightSlice ParameterLayout::weight(Weight weight, int tp, int number) const {
 /// By kv head of the rank.
 std::vector<Region> ParameterLayout::kv_slice(int tp, int slice) const {
   std::vector<Region> result;
-  const Range heads = shards_[static_cast<std::size_t>(tp)].kv_heads;
-  std::uint64_t first = kv_;
-  for (int before = 0; before < slice; ++before) first += count(model_.kv_heads) * kv_block(before);
+  const Range heads = shard(tp, slice).kv_heads;
+  const bool none = vacant(Weight::qkv, slice);
+  // Of all ranks of a line the blocks of the first slice, where that is all of a head.
+  const int stands = streams_inputs_[0] ? 0 : slice;
   for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
-    result.push_back(column(first + head * kv_block(slice), kv_block(slice)));
+    const std::uint64_t first = kv_first(stands) + head * kv_block(stands);
+    result.push_back(column(first, none ? 0 : kv_block(stands)));
   }
   return result;
 }
@@ -145,8 +160,22 @@ std::vector<ParameterLayout::SharedHead> ParameterLayout::replicated_kv(int tp, 
   std::vector<SharedHead> result;
   if (!replicated_) return result;
   for (int slice = tatp * chunks_; slice < (tatp + 1) * chunks_; ++slice) {
-    std::uint64_t head = shards_[static_cast<std::size_t>(tp)].kv_heads.first;
+    if (vacant(Weight::qkv, slice)) continue;
+    std::uint64_t head = shard(tp, slice).kv_heads.first;
     for (const Region& region : kv_slice(tp, slice)) result.push_back({static_cast<int>(head++), region});
+  }
+  return result;
+}
+
+std::vector<Range> ParameterLayout::line_sharers(int tp) const {
+  std::vector<Range> result;
+  if (!replicated_ || !streams_inputs_[0]) return result;
+  result.resize(count(model_.kv_heads));
+  for (int tatp = 0; tatp < tatp_; ++tatp) {
+    const Range& heads = shard(tp, tatp * chunks_).kv_heads;
+    for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
+      if (result[head].count++ == 0) result[head].first = static_cast<std::uint64_t>(tatp);
+    }
   }
   return result;
 }
@@ -164,7 +193,7 @@ Region ParameterLayout::positions() const {
 Region ParameterLayout::final_norm() const { return column(0, model_.final_norm ? norm_ : 0); }
 
 Range ParameterLayout::vocabulary(int tp, int tatp) const {
-  const Range all = shards_[static_cast<std::size_t>(tp)].vocab;
+  const Range all = shard(tp, 0).vocab;
   const Range part = share_range(all.count, tatp_, tatp);
   return {all.first + part.first, part.count};
 }

@@ -9,9 +9,12 @@
 namespace wafersim::workloads {
 
 /// The four weights of a layer. Columns are cut over tp for the first of each pair, rows for the second
-/// (Shoeybi et al. 2019); the columns of what a tp rank holds are cut over tatp.
+/// (Shoeybi et al. 2019). Of what a tp rank holds tatp cuts the columns, or where inputs travel once more the columns of
+/// the first and the rows of the second.
 enum class Weight : std::uint8_t { qkv, attention_output, mlp_up, mlp_down };
 inline constexpr std::size_t kWeights = 4;
+/// Of attention (0) or the MLP (1).
+constexpr int pair_of(Weight weight) { return weight == Weight::qkv || weight == Weight::attention_output ? 0 : 1; }
 
 /// A slice of the columns of a weight: blocks of (input width, plus one row for a bias) x columns, one region for
 /// each run of output columns, row-major within it.
@@ -23,13 +26,14 @@ struct WeightSlice {
 
 /// Where each parameter of a layer, of the embedding and of the head stands in the one-column matrix of its
 /// bucket. A parameter that several ranks hold stands in one place for all of them. The columns of what a tp rank
-/// holds are cut into slices: `chunks` for each tatp rank, those of rank j being j chunks .. (j + 1) chunks - 1.
+/// holds are cut into slices: `chunks` for each tatp rank, those of rank j being j chunks .. (j + 1) chunks - 1. Where
+/// inputs travel the first slice of a rank is all that it holds of a weight.
 ///   layer:     norms, output biases, replicated k and v blocks, then the blocks of each tp rank and slice in turn
 ///   embedding: learned positions (context x hidden), then the table (padded vocabulary x hidden)
 ///   head:      final norm, then the table, unless it is tied to an embedding on the same stage
 class ParameterLayout {
  public:
-  ParameterLayout(const models::TransformerSpec& model, const PlanSpec& plan);
+  ParameterLayout(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan);
 
   /// Gain (and bias) of the norm before attention (0) or the MLP (1).
   Region norm(int which) const;
@@ -38,8 +42,9 @@ class ParameterLayout {
   WeightSlice weight(Weight weight, int tp, int slice) const;
   /// Slices of a tatp rank.
   int chunks() const { return chunks_; }
-  /// Input columns of a weight: of all ranks, and those of one tp rank.
-  Range input_columns(Weight weight, int tp) const;
+  bool streams_inputs(Weight weight) const { return streams_inputs_[static_cast<std::size_t>(pair_of(weight))]; }
+  /// Input columns of a weight: of all ranks, and those of one tp and tatp rank.
+  Range input_columns(Weight weight, int tp, int tatp) const;
   std::uint64_t input_width(Weight weight) const;
   bool row_parallel(Weight weight) const {
     return weight == Weight::attention_output || weight == Weight::mlp_down;
@@ -57,32 +62,42 @@ class ParameterLayout {
 
   /// All that a rank holds of a layer.
   std::vector<Region> layer(int tp, int tatp) const;
-  /// k and v blocks that stand on several tp ranks; none unless tp > kv heads.
+  /// k and v blocks that may stand on several ranks; none unless there are more ranks that cut heads than kv heads.
   struct SharedHead {
     int kv_head = 0;
     Region region;
   };
   std::vector<SharedHead> replicated_kv(int tp, int tatp) const;
+  /// By kv head: the tatp ranks of a line that hold the same block of it. None where each holds its own slice.
+  std::vector<Range> line_sharers(int tp) const;
 
  private:
   struct Block {
     std::uint64_t first = 0;
     std::array<std::uint64_t, kWeights + 1> offset{};
   };
+  const Shard& shard(int tp, int slice) const {
+    return shards_[static_cast<std::size_t>(tp * kept_ + (kept_ > 1 ? slice / chunks_ : 0))];
+  }
+  /// A slice that a rank has nothing in, because its first one is all of its weight.
+  bool vacant(Weight weight, int slice) const { return streams_inputs(weight) && slice % chunks_ != 0; }
   std::uint64_t kv_block(int slice) const;
+  std::uint64_t kv_first(int slice) const;
   std::vector<Region> kv_slice(int tp, int slice) const;
   const Block& block(int tp, int slice) const {
     return blocks_[static_cast<std::size_t>(tp * slices() + slice)];
   }
   int slices() const { return tatp_ * chunks_; }
   std::vector<Range> columns(Weight weight, int tp, int slice) const;
-  std::uint64_t rows(Weight weight, int tp) const;
+  std::uint64_t rows(Weight weight, int tp, int slice) const;
 
   const models::TransformerSpec& model_;
   int tp_;
   int tatp_;
   int chunks_;
-  std::vector<Shard> shards_;  ///< by tp rank
+  std::array<bool, kPairs> streams_inputs_;
+  int kept_ = 1;  ///< tatp ranks of a line that differ in what they hold of a layer's heads and MLP
+  std::vector<Shard> shards_;  ///< by tp rank, then such a tatp rank
   std::uint64_t hidden_ = 0;
   std::uint64_t norm_ = 0;      ///< parameters of one norm
   std::uint64_t biases_ = 0;    ///< where the output biases stand

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "workloads/stream_operand.h"
 
 namespace wafersim::workloads {
 namespace {
@@ -58,7 +59,8 @@ void check_order(Faults& faults, const PlanSpec& plan) {
 }
 
 /// How the sequence is cut, and whether attention can work on the parts.
-void check_sequence(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
+void check_sequence(Faults& faults, const PlanSpec& plan, const TrainingSpec& training,
+                    const models::TransformerSpec& model) {
   const std::int64_t parts = std::int64_t{2} * plan.sp_degree * plan.tatp;
   if (parts > 2 && model.sequence < parts) {
     faults.push_back(fmt::format(
@@ -71,26 +73,39 @@ void check_sequence(Faults& faults, const PlanSpec& plan, const models::Transfor
                                  "valid: 1",
                                  plan.sp_degree));
   }
-  const bool heads_over_tatp = plan.tatp > 1 && plan.stream.attention == StreamAttention::heads;
+  const std::optional<StreamAttention> line = line_attention(model, training, plan);
+  const bool heads_over_tatp = line == StreamAttention::heads;
   const bool heads_over_sp = plan.sp == SequenceParallel::ulysses && plan.sp_degree > 1;
   if (heads_over_tatp && heads_over_sp) {
     faults.emplace_back(
         "plan.tatp.attention heads cannot be combined with plan.sp ulysses: heads are exchanged over one axis only; "
         "nearest valid: plan.tatp.attention stream_kv");
   }
-  const std::int64_t kv_of_rank = std::max<std::int64_t>(1, model.kv_heads / std::max(plan.tp, 1));
+  const bool inner_ranks = streams_inputs(model, training, plan, 0);
+  const std::int64_t cutting = std::int64_t{plan.tp} * (inner_ranks ? plan.tatp : 1);
+  const std::int64_t kv_of_rank = std::max<std::int64_t>(1, model.kv_heads / cutting);
   const int exchanging = heads_over_sp ? plan.sp_degree : heads_over_tatp ? plan.tatp : 1;
   if (exchanging > kv_of_rank) {
     faults.push_back(fmt::format(
-        "plan.{} {} exchanges heads, but a tensor-parallel rank has {} key/value heads only; nearest valid: {}",
-        heads_over_sp ? "sp.degree" : "tatp", exchanging, kv_of_rank, kv_of_rank));
+        "plan.{} {} exchanges heads, but a {} rank has {} key/value heads only; nearest valid: {}",
+        heads_over_sp ? "sp.degree" : "tatp", exchanging, inner_ranks ? "tensor-stream" : "tensor-parallel", kv_of_rank,
+        kv_of_rank));
   }
-  const bool streams = (plan.tatp > 1 && plan.stream.attention == StreamAttention::stream_kv) ||
+  const bool streams = line == StreamAttention::stream_kv ||
                        (plan.sp == SequenceParallel::ring && plan.sp_degree > 1);
   if (streams && model.attention_kernel == models::AttentionKernel::materialized) {
     faults.emplace_back(
         "model.attention_kernel materialized needs all keys at once, but keys and values stream (plan.tatp, plan.sp "
         "ring); nearest valid: fused");
+  }
+}
+
+/// Whether heads and MLP can be cut over tatp, too.
+void check_stream_inputs(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
+  if (plan.stream.operand != StreamOperand::inputs || plan.tatp == 1 || plan.tp > model.heads) return;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    std::string fault = stream_inputs_fault(model, plan, pair);
+    if (!fault.empty()) faults.push_back(std::move(fault));
   }
 }
 
@@ -387,7 +402,8 @@ void validate_plan(const PlanSpec& plan, const TrainingSpec& training, const mod
   if (faults.empty()) {
     check_schedule(faults, plan, training);
     check_model(faults, plan, model);
-    check_sequence(faults, plan, model);
+    check_stream_inputs(faults, plan, model);
+    check_sequence(faults, plan, training, model);
     check_batch(faults, plan, training);
     check_tiles(faults, plan, mesh);
   }

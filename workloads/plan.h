@@ -56,8 +56,9 @@ enum class EmbeddingTable { sharded, replicated };
 /// an exchange for heads around attention (Jacobs et al. 2023). `ring`: tokens, with keys and values that visit every
 /// rank (Liu et al. 2023).
 enum class SequenceParallel { none, megatron, ulysses, ring };
-/// Which operand of a product travels along a tensor stream.
-enum class StreamOperand { weights };
+/// Which operand of a product travels along a tensor stream. `inputs`: tokens are gathered as they are used and partial
+/// sums flow back to their owners. `automatic`: see streams_inputs().
+enum class StreamOperand { weights, inputs, automatic };
 /// What tensor-stream ranks exchange for attention, when their tokens are cut: keys and values stream, or heads are
 /// exchanged for tokens.
 enum class StreamAttention { stream_kv, heads };

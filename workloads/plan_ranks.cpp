@@ -6,7 +6,7 @@ namespace wafersim::workloads {
 
 PlanRanks::PlanRanks(const LoweringInput& input, const Mapping& mapping,
                      const std::array<bool, kMemoryClasses>& in_dram)
-    : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.plan) {
+    : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.training, input.plan) {
   for (int sp = 0; sp < plan().sp_degree; ++sp) {
     for (int tatp = 0; tatp < plan().tatp; ++tatp) {
       for (int tp = 0; tp < plan().tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp}, in_dram));

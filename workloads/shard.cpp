@@ -8,17 +8,45 @@ namespace {
 
 std::uint64_t count(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-/// Query heads and the kv heads that they attend to.
-void cut_heads(Shard& shard, const models::TransformerSpec& model, const PlanSpec& plan, int rank) {
-  const std::uint64_t per_group = count(model.heads / model.kv_heads);
-  if (plan.tp <= model.kv_heads) {
-    shard.kv_heads = share_range(count(model.kv_heads), plan.tp, rank);
-    shard.heads = {shard.kv_heads.first * per_group, shard.kv_heads.count * per_group};
+/// The part of some heads that a member gets: whole kv heads and their query heads, or where these are too few query
+/// heads and the kv heads that they attend to.
+void cut_heads(Shard& shard, std::uint64_t group, bool whole_kv_heads, int parts, int member) {
+  if (whole_kv_heads) {
+    const Range kv = share_range(shard.kv_heads.count, parts, member);
+    shard.kv_heads = {shard.kv_heads.first + kv.first, kv.count};
+    shard.heads = {shard.kv_heads.first * group, shard.kv_heads.count * group};
     return;
   }
-  shard.heads = share_range(count(model.heads), plan.tp, rank);
-  shard.kv_heads.first = shard.heads.first / per_group;
-  shard.kv_heads.count = ceil_div(shard.heads.end(), per_group) - shard.kv_heads.first;
+  const Range heads = share_range(shard.heads.count, parts, member);
+  shard.heads = {shard.heads.first + heads.first, heads.count};
+  shard.kv_heads.first = shard.heads.first / group;
+  shard.kv_heads.count = ceil_div(shard.heads.end(), group) - shard.kv_heads.first;
+}
+
+/// Over tp, then over tatp where inputs travel.
+void cut_heads(Shard& shard, const models::TransformerSpec& model, const PlanSpec& plan, const InnerRank& rank) {
+  const std::uint64_t group = count(model.heads / model.kv_heads);
+  shard.heads = {0, count(model.heads)};
+  shard.kv_heads = {0, count(model.kv_heads)};
+  cut_heads(shard, group, plan.tp <= model.kv_heads, plan.tp, rank.tp);
+  if (!shard.streams_inputs[0]) return;
+  cut_heads(shard, group, !replicates_kv_heads(model, plan, true), plan.tatp, rank.tatp);
+}
+
+/// All tokens of a line as one set.
+TokenSet united(const std::vector<TokenSet>& line) {
+  std::vector<Range> all;
+  for (const TokenSet& each : line) all.insert(all.end(), each.ranges.begin(), each.ranges.end());
+  std::sort(all.begin(), all.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
+  TokenSet result{{}, line.front().ordinal};
+  for (const Range& each : all) {
+    if (!result.ranges.empty() && result.ranges.back().end() == each.first) {
+      result.ranges.back().count += each.count;
+    } else {
+      result.ranges.push_back(each);
+    }
+  }
+  return result;
 }
 
 /// The part of some positions that a member gets: a run, or two with `zigzag`.
@@ -36,10 +64,10 @@ std::vector<Range> cut_positions(const std::vector<Range>& positions, int parts,
   return result;
 }
 
-std::vector<Range> positions_of(const models::TransformerSpec& model, const PlanSpec& plan, int sp, int tatp) {
+std::vector<Range> positions_of(const models::TransformerSpec& model, const PlanSpec& plan, bool streams, int sp,
+                                int tatp) {
   const bool causal = model.attention == models::AttentionMask::causal;
   const bool ring = plan.sp == SequenceParallel::ring && plan.sp_degree > 1;
-  const bool streams = plan.tatp > 1 && plan.stream.attention == StreamAttention::stream_kv;
   const std::vector<Range> all{{0, count(model.sequence)}};
   return cut_positions(cut_positions(all, plan.sp_degree, sp, causal && ring), plan.tatp, tatp, causal && streams);
 }
@@ -49,10 +77,11 @@ std::vector<Range> positions_of(const models::TransformerSpec& model, const Plan
 TokenSet work_tokens(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan, int sp,
                      int tatp) {
   const std::uint64_t sequences = count(training.microbatch);
+  const bool streams = line_attention(model, training, plan) == StreamAttention::stream_kv;
   TokenSet result;
   for (int s = 0; s <= sp; ++s) {
     for (int t = 0; t < plan.tatp && (s < sp || t <= tatp); ++t) {
-      const std::vector<Range> positions = positions_of(model, plan, s, t);
+      const std::vector<Range> positions = positions_of(model, plan, streams, s, t);
       result.ordinal += result.count();
       result.ranges.clear();
       for (const Range& each : positions) result.ranges.push_back({each.first * sequences, each.count * sequences});
@@ -101,6 +130,14 @@ Bytes Shard::statistics_bytes(std::uint64_t queries, std::uint64_t head_count) c
   return fused_attention ? queries * head_count * 4 : 0;
 }
 
+TokenSet attention_tokens(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
+                          int sp, int tatp) {
+  if (!streams_inputs(model, training, plan, 0)) return work_tokens(model, training, plan, sp, tatp);
+  std::vector<TokenSet> line;
+  for (int rank = 0; rank < plan.tatp; ++rank) line.push_back(work_tokens(model, training, plan, sp, rank));
+  return united(line);
+}
+
 Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
                  const InnerRank& rank) {
   Shard shard;
@@ -117,14 +154,22 @@ Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& train
   shard.work = work_tokens(model, training, plan, rank.sp, rank.tatp);
   for (int tatp = 0; tatp < plan.tatp; ++tatp) shard.line.push_back(work_tokens(model, training, plan, rank.sp, tatp));
   shard.local = shard.sequence_parallel ? shard.work.part(plan.tp, rank.tp) : shard.work;
+  shard.streams_inputs = streamed_inputs(model, training, plan);
+  for (std::size_t pair = 0; pair < kPairs; ++pair) {
+    shard.inner[pair] = shard.streams_inputs[pair] ? united(shard.line) : shard.work;
+  }
   shard.tokens = shard.work.count();
   shard.local_tokens = shard.local.count();
   shard.hidden = count(model.hidden);
   shard.head_dim = count(model.head_dim);
-  cut_heads(shard, model, plan, rank.tp);
+  cut_heads(shard, model, plan, rank);
   shard.q_width = shard.heads.count * shard.head_dim;
   shard.kv_width = shard.kv_heads.count * shard.head_dim;
   shard.ffn = share_range(count(model.ffn), plan.tp, rank.tp);
+  if (shard.streams_inputs[1]) {
+    const Range part = share_range(shard.ffn.count, plan.tatp, rank.tatp);
+    shard.ffn = {shard.ffn.first + part.first, part.count};
+  }
   shard.up_width = shard.ffn.count * (model.mlp == models::Mlp::swiglu ? 2 : 1);
   const std::uint64_t vocab = ceil_div(count(model.vocab), count(plan.tp));
   shard.vocab = {vocab * static_cast<std::uint64_t>(rank.tp), vocab};

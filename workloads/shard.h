@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "models/transformer.h"
 #include "workloads/meaning.h"
 #include "workloads/plan.h"
+#include "workloads/stream_operand.h"
 
 namespace wafersim::workloads {
 
@@ -67,6 +69,10 @@ struct Shard {
   TokenSet work;                   ///< that this rank's products work on
   std::vector<TokenSet> line;      ///< those of each tatp rank with the same other ranks
   TokenSet local;                  ///< of them, those of its residual stream: its share with megatron
+  /// By pair of products: whether its inputs travel over tatp. Its heads or columns of the MLP are then cut over tatp,
+  /// too, and what lies between its products is of all tokens of the line.
+  std::array<bool, kPairs> streams_inputs{};
+  std::array<TokenSet, kPairs> inner;  ///< tokens between the products of a pair, otherwise `work`
   std::uint64_t tokens = 0;        ///< in `work`
   std::uint64_t local_tokens = 0;  ///< in `local`
   std::uint64_t hidden = 0;
@@ -83,6 +89,9 @@ struct Shard {
 
   std::uint64_t qkv_width() const { return q_width + 2 * kv_width; }
   Bytes token_bytes(std::uint64_t width) const { return tokens * width * element; }
+  std::uint64_t inner_tokens(int pair) const { return inner[static_cast<std::size_t>(pair)].count(); }
+  /// Of what lies between the products of a pair.
+  Bytes inner_bytes(int pair, std::uint64_t width) const { return inner_tokens(pair) * width * element; }
   Bytes stream_bytes() const { return token_bytes(hidden); }  ///< residual stream of the tokens worked on
   /// What this rank holds of it.
   Bytes local_stream_bytes() const { return local_tokens * hidden * element; }
@@ -103,8 +112,13 @@ struct Shard {
 TokenSet work_tokens(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan, int sp,
                      int tatp);
 
-/// The shard of `rank`. Ragged heads, tokens and widths go to the first ranks; with no more tensor-parallel
-/// ranks than kv heads, query heads stay with theirs.
+/// The tokens whose queries, keys and values a rank has after its product with them: those it works on, or of its whole
+/// line where inputs travel.
+TokenSet attention_tokens(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
+                          int sp, int tatp);
+
+/// The shard of `rank`. Ragged heads, tokens and widths go to the first ranks; with no more ranks that cut heads than kv
+/// heads, query heads stay with theirs.
 Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
                  const InnerRank& rank);
 

@@ -84,7 +84,11 @@ class StepEmitter {
   /// Rows of the tokens that the rank works on, or of those of its residual stream, and columns `columns`.
   Views work(const std::string& tensor, const Range& columns) { return view(tensor, shard().work, columns); }
   Views local(const std::string& tensor, const Range& columns) { return view(tensor, shard().local, columns); }
-  /// The same of the hidden width.
+  /// Rows of the tokens between the two products of a pair (see Shard::inner).
+  Views inner(int pair, const std::string& tensor, const Range& columns) {
+    return view(tensor, shard().inner[static_cast<std::size_t>(pair)], columns);
+  }
+  /// The first two of the hidden width.
   Views work(const std::string& tensor) { return work(tensor, {0, shard().hidden}); }
   Views local(const std::string& tensor) { return local(tensor, {0, shard().hidden}); }
   Views view(const std::string& tensor, const TokenSet& tokens, const Range& columns);

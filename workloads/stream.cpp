@@ -47,6 +47,13 @@ class StreamEmitter {
     builder().free(MemoryClass::stream_buffers, bytes(piece), after,
                    step_.operand({.kernel = Kernel::memory, .discards = discards}));
   }
+  /// What used the block before this stream: an earlier one of the same tensor may have a buffer of it still.
+  Deps earlier_users(const Piece& piece) const {
+    Deps result = step_.builder().users(views(piece));
+    std::erase_if(result, [&](OpId op) { return op >= first_op_; });
+    return result;
+  }
+
   Deps send(Kernel kernel, const Piece& piece, int to, bool passing, Deps after) {
     if (const auto last = last_send_.find(to); last != last_send_.end()) after.push_back(last->second);
     const OpId sent = builder().send(line_.group.axis, peer(to), channel(piece, passing), bytes(piece), after,
@@ -73,13 +80,6 @@ class StreamEmitter {
 
  private:
   static constexpr std::uint32_t kLanes = 2;
-  /// Those before this stream.
-  Deps earlier_users(const Piece& piece) const {
-    Deps result = step_.builder().users(views(piece));
-    std::erase_if(result, [&](OpId op) { return op >= first_op_; });
-    return result;
-  }
-
   OpId first_op_;
   std::uint32_t first_channel_;
   std::map<int, OpId> last_send_;
@@ -221,7 +221,7 @@ class Inward : private StreamEmitter {
     if (parts_sent_.size() >= ahead) {
       after = join(std::move(after), parts_sent_[parts_sent_.size() - ahead]);
     }
-    return hold(piece, after);
+    return hold(piece, join(std::move(after), earlier_users(piece)));
   }
 
   /// A transfer of the outward stream, backwards: its `from` gets a part of the sum for the owner.

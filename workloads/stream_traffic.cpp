@@ -1,5 +1,7 @@
 #include <numeric>
+#include <optional>
 
+#include "workloads/schedule.h"
 #include "workloads/traffic_source.h"
 
 namespace wafersim::workloads {
@@ -9,13 +11,14 @@ std::uint64_t sum(const std::vector<std::uint64_t>& parts) {
   return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
 }
 
-/// Blocks that travel out `times` times, and their gradients, which come home once for each pass.
+/// Blocks that travel out `times` times, and sums of their gradients, which come home `home` times, for each pass.
 struct Stream {
   Axis axis = Axis::none;
   std::vector<std::uint64_t> blocks;  ///< elements by member
   std::uint64_t times = 1;
   std::uint64_t passes = 0;
   RankSpans spans{};
+  std::uint64_t home = 1;
 };
 
 void add_stream(const TrafficSource& source, TrafficList& list, const Stream& stream) {
@@ -30,11 +33,11 @@ void add_stream(const TrafficSource& source, TrafficList& list, const Stream& st
   list.add(traffic);
   traffic.pattern = line ? TrafficPattern::stream_inward : TrafficPattern::ring_inward;
   traffic.row_bytes = kPartialBytes;
-  traffic.times = stream.passes;
+  traffic.times = stream.home * stream.passes;
   list.add(std::move(traffic));
 }
 
-/// Parameters of a layer's weights by tatp rank.
+/// Parameters of a layer's weights that travel, by tatp rank.
 std::vector<std::uint64_t> layer_blocks(const TrafficSource& source, int tp) {
   const ParameterLayout& layout = source.layout;
   std::vector<std::uint64_t> blocks;
@@ -42,7 +45,8 @@ std::vector<std::uint64_t> layer_blocks(const TrafficSource& source, int tp) {
     std::uint64_t& block = blocks.emplace_back(0);
     for (int slice = tatp * layout.chunks(); slice < (tatp + 1) * layout.chunks(); ++slice) {
       for (std::size_t weight = 0; weight < kWeights; ++weight) {
-        block += parameters_in(layout.weight(static_cast<Weight>(weight), tp, slice).regions);
+        const auto which = static_cast<Weight>(weight);
+        if (!layout.streams_inputs(which)) block += parameters_in(layout.weight(which, tp, slice).regions);
       }
     }
   }
@@ -57,14 +61,38 @@ std::vector<std::uint64_t> table_blocks(const TrafficSource& source, int tp) {
   return blocks;
 }
 
+/// The residual stream of the tokens of a line's ranks.
+std::vector<std::uint64_t> token_blocks(const TrafficSource& source, int sp) {
+  std::vector<std::uint64_t> blocks;
+  for (int tatp = 0; tatp < source.plan.tatp; ++tatp) blocks.push_back(source.tokens(sp, tatp) * source.hidden);
+  return blocks;
+}
+
+/// Outward the input of each pair in each forward pass and for its weight gradient, the output's gradient once or, where
+/// weight gradients have a pass of their own, twice; inward the output in each forward pass and the input's gradient.
+void add_input_streams(const TrafficSource& source, TrafficList& list, int stage) {
+  const std::uint64_t pairs = (source.streams_inputs[0] ? 1U : 0U) + (source.streams_inputs[1] ? 1U : 0U);
+  const std::uint64_t outward = source.forwards + (splits_backward(source.plan.schedule) ? 3 : 2);
+  for (int sp = 0; pairs > 0 && sp < source.plan.sp_degree; ++sp) {
+    add_stream(source, list,
+               {Axis::tatp, token_blocks(source, sp), pairs * outward, source.layer_passes(stage),
+                list.at({{Axis::pp, stage}, {Axis::sp, sp}}), pairs * (source.forwards + 1)});
+  }
+}
+
 /// The traffic of one stage's attention.
 class AttentionTraffic {
  public:
   AttentionTraffic(const TrafficSource& source, TrafficList& list, int stage)
-      : source_(source), plan_(source.plan), list_(list), stage_(stage), passes_(source.layer_passes(stage)) {
+      : source_(source),
+        plan_(source.plan),
+        list_(list),
+        stage_(stage),
+        passes_(source.layer_passes(stage)),
+        line_(line_attention(source.model, source.training, source.plan)) {
     if (plan_.sp == SequenceParallel::ulysses && plan_.sp_degree > 1) {
       exchanging_ = Axis::sp;
-    } else if (plan_.tatp > 1 && plan_.stream.attention == StreamAttention::heads) {
+    } else if (line_ == StreamAttention::heads) {
       exchanging_ = Axis::tatp;
     }
   }
@@ -81,17 +109,20 @@ class AttentionTraffic {
   }
 
  private:
-  bool over_tatp() const { return plan_.tatp > 1 && plan_.stream.attention == StreamAttention::stream_kv; }
+  bool over_tatp() const { return line_ == StreamAttention::stream_kv; }
   bool over_sp() const { return plan_.sp_degree > 1 && plan_.sp == SequenceParallel::ring; }
 
   /// Key and value heads on which a rank of the exchanging axis works.
-  std::uint64_t kv_heads(int tp, int rank) const {
-    const std::uint64_t all = source_.shard(tp).kv_heads.count;
+  std::uint64_t kv_heads(const Shard& shard, int rank) const {
+    const std::uint64_t all = shard.kv_heads.count;
     return exchanging_ == Axis::none ? all : share(all, plan_.degree(exchanging_), rank);
   }
-  std::uint64_t key_value_width(int tp, Axis of, int rank) const {
-    const std::uint64_t heads = of == exchanging_ ? kv_heads(tp, rank) : source_.shard(tp).kv_heads.count;
-    return 2 * heads * source_.shard(tp).head_dim;
+  std::uint64_t key_value_width(const Shard& shard, Axis of, int rank) const {
+    return 2 * (of == exchanging_ ? kv_heads(shard, rank) : shard.kv_heads.count) * shard.head_dim;
+  }
+  /// Whose queries, keys and values a rank has.
+  std::uint64_t tokens(int sp, int tatp) const {
+    return source_.streams_inputs[0] ? tokens_over_tatp(sp) : source_.tokens(sp, tatp);
   }
 
   std::uint64_t tokens_over_sp(int tatp) const {
@@ -110,7 +141,7 @@ class AttentionTraffic {
   void add_line(int tp, int sp) {
     std::vector<std::uint64_t> blocks;
     for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
-      blocks.push_back(tokens_over_sp(tatp) * key_value_width(tp, Axis::sp, sp));
+      blocks.push_back(tokens_over_sp(tatp) * key_value_width(source_.shard(tp, tatp), Axis::sp, sp));
     }
     add_stream(source_, list_,
                {Axis::tatp, std::move(blocks), source_.forwards + 1, passes_,
@@ -120,9 +151,8 @@ class AttentionTraffic {
   void add_ring(int tp, int tatp) {
     std::vector<std::uint64_t> blocks;
     for (int sp = 0; sp < plan_.sp_degree; ++sp) {
-      const std::uint64_t tokens =
-          exchanging_ == Axis::tatp ? tokens_over_tatp(sp) : source_.tokens(sp, tatp);
-      blocks.push_back(tokens * key_value_width(tp, Axis::tatp, tatp));
+      const std::uint64_t there = exchanging_ == Axis::tatp ? tokens_over_tatp(sp) : tokens(sp, tatp);
+      blocks.push_back(there * key_value_width(source_.shard(tp, tatp), Axis::tatp, tatp));
     }
     add_stream(source_, list_,
                {Axis::sp, std::move(blocks), source_.forwards + 1, passes_,
@@ -132,12 +162,12 @@ class AttentionTraffic {
   /// To heads: q, k and v in each forward pass, the output's gradient, and the row sums where keys and values
   /// stream. To tokens: the output in each forward pass, the gradients of q, k and v.
   void add_exchange(int tp, Axis other, int rank) {
-    const Shard& shard = source_.shard(tp);
+    const Shard& shard = source_.shard(tp, other == Axis::tatp ? rank : 0);
     const bool streams = over_tatp() || over_sp();
-    std::vector<std::uint64_t> tokens, there, back;
+    std::vector<std::uint64_t> rows, there, back;
     for (int member = 0; member < plan_.degree(exchanging_); ++member) {
-      tokens.push_back(exchanging_ == Axis::sp ? source_.tokens(member, rank) : source_.tokens(rank, member));
-      const std::uint64_t kv = kv_heads(tp, member);
+      rows.push_back(exchanging_ == Axis::sp ? tokens(member, rank) : tokens(rank, member));
+      const std::uint64_t kv = kv_heads(shard, member);
       const std::uint64_t heads = kv * (shard.heads.count / shard.kv_heads.count);
       const Bytes query = heads * shard.head_dim * source_.element;
       const Bytes qkv = query + 2 * kv * shard.head_dim * source_.element;
@@ -146,15 +176,15 @@ class AttentionTraffic {
     }
     AxisTraffic traffic{.axis = exchanging_,
                         .pattern = TrafficPattern::exchange,
-                        .rows = sum(tokens),
-                        .parts = tokens,
+                        .rows = sum(rows),
+                        .parts = rows,
                         .factors = std::move(there),
                         .times = passes_,
                         .spans = list_.at({{Axis::pp, stage_}, {Axis::tp, tp}, {other, rank}})};
     list_.add(traffic);
     traffic.rows = sum(back);
     traffic.parts = std::move(back);
-    traffic.factors = std::move(tokens);
+    traffic.factors = std::move(rows);
     list_.add(std::move(traffic));
   }
 
@@ -163,13 +193,15 @@ class AttentionTraffic {
   TrafficList& list_;
   int stage_;
   std::uint64_t passes_;
+  std::optional<StreamAttention> line_;
   Axis exchanging_ = Axis::none;
 };
 
 }  // namespace
 
-void add_weight_streams(const TrafficSource& source, TrafficList& list, int stage) {
+void add_product_streams(const TrafficSource& source, TrafficList& list, int stage) {
   if (source.plan.tatp == 1) return;
+  add_input_streams(source, list, stage);
   for (int tp = 0; tp < source.plan.tp; ++tp) {
     // The backward pass needs each weight once more, for the gradient of its input.
     const RankSpans spans = list.at({{Axis::pp, stage}, {Axis::tp, tp}});

@@ -57,13 +57,17 @@ TrafficSource::TrafficSource(const models::TransformerSpec& the_model, const Tra
     : model(the_model),
       training(the_training),
       plan(the_plan),
-      layout(the_model, the_plan),
+      layout(the_model, the_training, the_plan),
+      streams_inputs(streamed_inputs(the_model, the_training, the_plan)),
       element(element_bytes(the_training.precision)),
       gradient(gradient_bytes(the_training)),
       hidden(static_cast<std::uint64_t>(the_model.hidden)),
       microbatches(static_cast<std::uint64_t>(the_training.microbatches(the_plan.dp))),
       forwards(the_training.recompute == models::Recompute::full ? 2 : 1) {
-  for (int tp = 0; tp < plan.tp; ++tp) shards.push_back(make_shard(model, training, plan, {tp, 0, 0}));
+  const int differing = streams_inputs[0] ? plan.tatp : 1;
+  for (int tp = 0; tp < plan.tp; ++tp) {
+    for (int tatp = 0; tatp < differing; ++tatp) shards_.push_back(make_shard(model, training, plan, {tp, tatp, 0}));
+  }
   for (int sp = 0; sp < plan.sp_degree; ++sp) {
     for (int tatp = 0; tatp < plan.tatp; ++tatp) {
       tokens_.push_back(work_tokens(model, training, plan, sp, tatp).count());

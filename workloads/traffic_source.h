@@ -37,7 +37,7 @@ struct TrafficSource {
   const TrainingSpec& training;
   const PlanSpec& plan;
   ParameterLayout layout;
-  std::vector<Shard> shards;  ///< by tp rank, of the first ranks along the other axes
+  std::array<bool, kPairs> streams_inputs;  ///< by pair of products, see streams_inputs()
   Bytes element = 2;          ///< bytes of an activation or weight
   Bytes gradient = 2;         ///< bytes of a gradient of a weight
   std::uint64_t hidden = 0;
@@ -62,14 +62,18 @@ struct TrafficSource {
   std::uint64_t tokens(int sp, int tatp) const {
     return tokens_[static_cast<std::size_t>(sp * plan.tatp + tatp)];
   }
-  const Shard& shard(int tp) const { return shards[static_cast<std::size_t>(tp)]; }
+  /// Of the first sp rank: its heads are those of all.
+  const Shard& shard(int tp, int tatp) const {
+    return shards_[static_cast<std::size_t>(streams_inputs[0] ? tp * plan.tatp + tatp : tp)];
+  }
 
  private:
+  std::vector<Shard> shards_;  ///< by tp rank, and by tatp rank where it cuts heads
   std::vector<std::uint64_t> tokens_;
 };
 
-/// Blocks of weights, and sums of their gradients, that stream over tatp.
-void add_weight_streams(const TrafficSource& source, TrafficList& list, int stage);
+/// Blocks of weights, and sums of their gradients, that stream over tatp; or rows of the residual stream, and their sums.
+void add_product_streams(const TrafficSource& source, TrafficList& list, int stage);
 
 /// What attention sends where the sequence is cut: streams of keys and values and of their gradients over
 /// tatp, over a ring of sp ranks, or both; exchanges of heads for tokens.

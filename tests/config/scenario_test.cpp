@@ -307,6 +307,23 @@ TEST_F(ScenarioFile, JsonHoldsNumbersBooleansAndTexts) {
             (std::vector<std::string>{"tp", "tatp", "sp", "pp", "dp"}));
 }
 
+/// Attention exchanges nothing where inputs travel, and a resolved scenario says so.
+TEST_F(ScenarioFile, StreamedInputsSurviveARoundTrip) {
+  using workloads::StreamOperand;
+  for (const auto& [text, operand, attention] :
+       {std::tuple("{degree: 4, stream: inputs}", StreamOperand::inputs, "none"),
+        {"{degree: 4, stream: auto, attention: heads}", StreamOperand::automatic, "heads"},
+        {"{degree: 4}", StreamOperand::weights, "stream_kv"}}) {
+    const Scenario s = load(std::string(kSmall) + "plan: {tatp: " + text + "}\n");
+    EXPECT_EQ(s.plan.stream.operand, operand);
+    EXPECT_EQ(nlohmann::json::parse(to_json(s)).at("plan").at("tatp").at("attention"), attention);
+    const Scenario back = load(to_yaml(s));
+    EXPECT_EQ(back.plan.stream.operand, operand);
+    EXPECT_EQ(back.plan.stream.attention, s.plan.stream.attention);
+    EXPECT_EQ(to_yaml(back), to_yaml(s));
+  }
+}
+
 TEST_F(ScenarioFile, UnreadableFilesAreIoErrors) {
   EXPECT_THROW(load_scenario((directory_ / "absent.yaml").string()), IoError);
   EXPECT_THROW(load_scenario(directory_.string()), IoError);

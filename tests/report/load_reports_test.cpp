@@ -77,6 +77,24 @@ TEST(LoadReports, ADefaultMappingThatDoesNotFitIsNull) {
   EXPECT_NE(text_of(of).find("default mapping: cannot be laid out here"), std::string::npos);
 }
 
+TEST(LoadReports, SayWhatTravelsAlongTensorStreams) {
+  LoadReports of;
+  of.streams = workloads::StreamReport{{true, false}, {{{4096, 2048}, {1024, 8192}}}};
+  EXPECT_EQ(text_of(of),
+            "tensor streams: bytes sent for a layer and microbatch, all tiles of a replica\n"
+            "  attention: inputs, 2.00 KiB; weights would be 4.00 KiB\n"
+            "  mlp: weights, 1.00 KiB; inputs would be 8.00 KiB\n");
+  const ordered_json expected = ordered_json::parse(
+      R"({"attention": {"operand": "inputs", "bytes_with_weights": 4096, "bytes_with_inputs": 2048},
+          "mlp": {"operand": "weights", "bytes_with_weights": 1024, "bytes_with_inputs": 8192}})");
+  EXPECT_EQ(summary_of(of)["plan"]["stream_report"], expected);
+  CheckFacts facts;
+  facts.scenario_json = "{}";
+  facts.loads = of;
+  EXPECT_EQ(ordered_json::parse(check_json(facts))["stream_report"], expected);
+  EXPECT_TRUE(summary_of({})["plan"]["stream_report"].is_null());
+}
+
 TEST(LoadReports, TheSameBlocksInSummaryAndCheck) {
   const ordered_json summary = summary_of(reports());
   CheckFacts facts;

@@ -73,12 +73,20 @@ void draw_streams(LoweringFixture& fixture, RandomStream& random, std::string& t
   plan.stream.relay = pick(
       random, text, "relay",
       std::vector{workloads::StreamRelay::cut_through, workloads::StreamRelay::store_and_forward});
+  plan.stream.operand = pick(random, text, "operand",
+                             std::vector{workloads::StreamOperand::weights, workloads::StreamOperand::inputs,
+                                         workloads::StreamOperand::automatic});
   plan.overlap_near = pick(random, text, "near 1 2", std::vector{1, 2});
   const auto sp = pick(random, text, "sequence",
                        std::vector{plan.sp, SequenceParallel::ring, SequenceParallel::ulysses});
   plan.sp = sp;
   const bool own = sp == SequenceParallel::ring || sp == SequenceParallel::ulysses;
   plan.sp_degree = own ? 2 : 1;
+  if (sp == SequenceParallel::ulysses && plan.stream.operand != workloads::StreamOperand::weights) {
+    // Each rank of a line has at least two kv heads to exchange.
+    plan.tp = 1;
+    plan.tatp = std::min(plan.tatp, 2);
+  }
   const bool heads = pick(random, text, "heads", std::vector<int>{0, 1}) != 0;
   if (heads && sp != SequenceParallel::ulysses && plan.tp * plan.tatp <= 4) {
     plan.stream.attention = workloads::StreamAttention::heads;

@@ -40,7 +40,7 @@ workloads::Trace stream_trace(const StreamCase& wanted) {
   const models::HardwareModel hardware = machine();
   const workloads::LoweringInput input{fixture.model,     fixture.training, fixture.plan,
                                        fixture.placement, hardware,         mesh};
-  const workloads::ParameterLayout layout(fixture.model, fixture.plan);
+  const workloads::ParameterLayout layout(fixture.model, fixture.training, fixture.plan);
   workloads::Trace trace;
   trace.statics.emplace_back();
   for (int rank = 0; rank < wanted.members; ++rank) {

@@ -216,6 +216,11 @@ TEST(PlanTraffic, EqualsTheTraceWhereStreamsMeetOtherCuts) {
          f.plan.tp = 5;
          f.model.kv_heads = 3;
        }},
+      {"kv head of all",
+       [](CutSequence& f) {
+         f.plan.tp = 4;
+         f.model.kv_heads = 1;
+       }},
       {"tied, zero 1",
        [](CutSequence& f) {
          f.model.tied_embeddings = true;
@@ -234,6 +239,63 @@ TEST(PlanTraffic, EqualsTheTraceWhereStreamsMeetOtherCuts) {
     fixture.stream(3, StreamVariant::interleaved_ring);
     change(fixture);
     expect_equal_to_trace(fixture);
+  }
+}
+
+TEST(PlanTraffic, EqualsTheTraceOfStreamsOfInputs) {
+  const std::vector<std::pair<const char*, void (*)(CutSequence&)>> cases = {
+      {"alone", [](CutSequence& f) { f.plan.tp = 1; }},
+      {"pieces", [](CutSequence& f) { f.plan.overlap_near = 5; }},
+      {"full recomputation", [](CutSequence& f) { f.training.recompute = models::Recompute::full; }},
+      {"weight passes",
+       [](CutSequence& f) {
+         f.plan.pp = 2;
+         f.plan.schedule = PipelineSchedule::zb_h1;
+       }},
+      {"ring", [](CutSequence& f) { f.cut(SequenceParallel::ring, 3); }},
+      {"ulysses",
+       [](CutSequence& f) {
+         f.model.kv_heads = 12;
+         f.cut(SequenceParallel::ulysses, 2);
+       }},
+      {"megatron",
+       [](CutSequence& f) {
+         f.plan.sp = SequenceParallel::megatron;
+         f.plan.pp = 3;
+       }},
+      {"parallel residual, zero 3",
+       [](CutSequence& f) {
+         f.model.parallel_residual = true;
+         f.plan.dp = 2;
+         f.plan.zero = 3;
+       }},
+      {"kv heads shared on a line", [](CutSequence& f) { f.model.kv_heads = 4; }},
+      {"kv heads shared raggedly",
+       [](CutSequence& f) {
+         f.model.kv_heads = 3;
+         f.plan.tatp = 4;
+       }},
+      {"kv heads shared on a line and over tp",
+       [](CutSequence& f) {
+         f.model.kv_heads = 2;
+         f.plan.tp = 4;
+       }},
+      {"the smaller operand",
+       [](CutSequence& f) {
+         f.plan.stream.operand = StreamOperand::automatic;
+         f.model.kv_heads = 2;
+         f.training.microbatch = 2;
+       }}};
+  for (const auto& [name, change] : cases) {
+    for (const StreamVariant variant : kVariants) {
+      SCOPED_TRACE(testing::Message() << name << ", variant " << static_cast<int>(variant));
+      CutSequence fixture;
+      fixture.set_degrees(1, 2, 1);
+      fixture.stream(3, variant, StreamRelay::store_and_forward);
+      fixture.plan.stream.operand = StreamOperand::inputs;
+      change(fixture);
+      expect_equal_to_trace(fixture);
+    }
   }
 }
 
@@ -264,6 +326,8 @@ CutSequence random_plan(RandomStream& random) {
                 draw(random, std::array{1, 1, 2, 3}));
   f.stream(draw(random, kDegrees), draw(random, kVariants), draw(random, kRelays));
   f.plan.stream.attention = draw(random, std::array{StreamAttention::stream_kv, StreamAttention::heads});
+  f.plan.stream.operand =
+      draw(random, std::array{StreamOperand::weights, StreamOperand::inputs, StreamOperand::automatic});
   f.plan.sp = draw(random, std::array{SequenceParallel::none, SequenceParallel::megatron,
                                       SequenceParallel::ulysses, SequenceParallel::ring});
   if (f.plan.sp == SequenceParallel::ulysses || f.plan.sp == SequenceParallel::ring) {
@@ -302,8 +366,9 @@ std::string described(const LoweringFixture& f) {
   std::string text;
   for (const Axis axis : default_order()) text += fmt::format("{} {} ", to_string(axis), f.plan.degree(axis));
   return text + fmt::format(
-                    "sp {} attention {} variant {} relay {} near {} zero {} {} kv {} tied {} {} embedding {}",
-                    static_cast<int>(f.plan.sp), static_cast<int>(f.plan.stream.attention),
+                    "sp {} operand {} attention {} variant {} relay {} near {} zero {} {} kv {} tied {} {} embedding {}",
+                    static_cast<int>(f.plan.sp), static_cast<int>(f.plan.stream.operand),
+                    static_cast<int>(f.plan.stream.attention),
                     static_cast<int>(f.plan.stream.variant), static_cast<int>(f.plan.stream.relay),
                     f.plan.overlap_near, f.plan.zero, to_string(f.plan.collectives), f.model.kv_heads,
                     f.model.tied_embeddings, to_string(f.plan.schedule), static_cast<int>(f.plan.embedding));

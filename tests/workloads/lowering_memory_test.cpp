@@ -100,5 +100,69 @@ TEST(Lowering, RaggedTracesAreSound) {
   }
 }
 
+/// Of one tile's activations each tile of a line holds its part, whichever operand travels.
+TEST(Lowering, ALineSharesOutActivations) {
+  for (const bool llama : {false, true}) {
+    for (const bool parallel : {false, true}) {
+      for (const auto recompute : {Recompute::none, Recompute::full}) {
+        LoweringFixture setup;
+        if (llama) setup.make_llama();
+        setup.model.parallel_residual = parallel;
+        setup.model.attention_kernel = AttentionKernel::fused;
+        setup.training.recompute = recompute;
+        setup.plan.schedule = PipelineSchedule::zb_h1;
+        const Shard whole = make_shard(setup.model, setup.training, setup.plan, {});
+        const Bytes saved = saved_bytes_per_layer(setup.model, whole, recompute);
+        const Bytes kept = weight_bytes_per_layer(setup.model, whole);
+        for (const int tatp : {2, 4}) {
+          for (const auto operand : {StreamOperand::weights, StreamOperand::inputs}) {
+            for (const int near : {1, 3}) {
+              setup.plan.tatp = tatp;
+              setup.plan.stream.operand = operand;
+              setup.plan.overlap_near = near;
+              const auto part = static_cast<std::int64_t>(tatp);
+              std::size_t forwards = 0, weights = 0;
+              for (const StepTemplate& each : setup.lower().trace.templates) {
+                if (each.name == "layer.forward") {
+                  ++forwards;
+                  EXPECT_EQ(net_bytes(each) * part, static_cast<std::int64_t>(saved));
+                }
+                if (each.name != "layer.weight") continue;
+                ++weights;
+                EXPECT_EQ(net_bytes(each) * part, -static_cast<std::int64_t>(kept));
+              }
+              EXPECT_GT(forwards, 0U);
+              EXPECT_GT(weights, 0U);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Lowering, MemoryOfStreamedInputsReturnsToItsBase) {
+  for (int bits = 0; bits < 64; ++bits) {
+    const auto bit = [bits](int i) { return (bits >> i & 1) != 0; };
+    LoweringFixture setup;
+    setup.set_degrees(2, bit(0) ? 2 : 1, 2);
+    setup.plan.tatp = 3;
+    setup.plan.stream.operand = bit(1) ? StreamOperand::inputs : StreamOperand::automatic;
+    setup.plan.sp = bit(0) ? SequenceParallel::megatron : SequenceParallel::ring;
+    setup.plan.sp_degree = bit(0) ? 1 : 2;
+    setup.model.attention_kernel = AttentionKernel::fused;
+    setup.model.parallel_residual = bit(2);
+    setup.training.recompute = bit(3) ? Recompute::full : Recompute::selective;
+    setup.plan.schedule = bit(4) ? PipelineSchedule::zb_h1 : PipelineSchedule::one_f_one_b;
+    setup.plan.zero = bit(5) ? 3 : 1;
+    const LoweredPlan lowered = setup.lower();
+    for (const Program& program : lowered.trace.programs) {
+      std::int64_t held = 0;
+      for (const Step& step : program.steps) held += net_bytes(lowered.trace.templates[step.step_template]);
+      ASSERT_EQ(held, 0) << bits;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wafersim::workloads

@@ -204,6 +204,51 @@ TEST(ValidatePlan, StreamsKeysIntoFusedAttentionOnly) {
   EXPECT_EQ(fault(wanted), message);
 }
 
+TEST(ValidatePlan, CutsHeadsAndMlpWhereInputsTravel) {
+  Case wanted = sound();
+  wanted.plan.dp = wanted.plan.pp = 1;
+  wanted.plan.tp = 2;
+  wanted.plan.tatp = 8;
+  wanted.plan.stream.operand = StreamOperand::inputs;
+  wanted.model.sequence = 64;
+  wanted.model.heads = 12;
+  wanted.model.kv_heads = 6;
+  wanted.model.ffn = 64;
+  EXPECT_EQ(fault(wanted),
+            "plan.tatp 8 with stream inputs cuts the attention heads of a tensor-parallel rank, which has 6 only; nearest "
+            "valid: 6");
+  wanted.model.ffn = 9;
+  wanted.plan.tatp = 5;
+  EXPECT_EQ(fault(wanted),
+            "plan.tatp 5 with stream inputs cuts the MLP of a tensor-parallel rank, which has 4 columns only; nearest "
+            "valid: 4");
+  wanted.plan.stream.operand = StreamOperand::automatic;
+  EXPECT_EQ(fault(wanted), "") << "what cannot travel stays";
+  // 12 query heads on 4 ranks: the second has those of the first and of the second of three kv heads' groups.
+  wanted.plan.stream.operand = StreamOperand::inputs;
+  wanted.model.ffn = 64;
+  wanted.model.heads = 12;
+  wanted.model.kv_heads = 3;
+  wanted.plan.tp = 4;
+  wanted.plan.tatp = 2;
+  EXPECT_EQ(fault(wanted),
+            "plan.tp 4 with stream inputs gives a rank query heads of several of the 3 key/value heads, which other ranks "
+            "hold too; nearest valid: 3");
+  wanted.plan.tp = 3;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.plan.tp = 6;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.plan.tp = 2;
+  wanted.model.kv_heads = 12;
+  wanted.plan.sp = SequenceParallel::ulysses;
+  wanted.plan.sp_degree = 4;
+  EXPECT_EQ(fault(wanted),
+            "plan.sp.degree 4 exchanges heads, but a tensor-stream rank has 3 key/value heads only; nearest valid: 3");
+  wanted.plan.sp_degree = 2;
+  wanted.model.attention_kernel = models::AttentionKernel::materialized;
+  EXPECT_EQ(fault(wanted), "") << "no keys stream";
+}
+
 TEST(ValidatePlan, NamesDegreesOfTheNewAxes) {
   Case wanted = sound();
   wanted.plan.tatp = 0;

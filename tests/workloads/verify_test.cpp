@@ -159,6 +159,35 @@ TEST(Verify, TensorStreamsAreProven) {
   }
 }
 
+TEST(Verify, StreamsOfInputsAreProven) {
+  using enum SequenceParallel;
+  for (const auto variant : {StreamVariant::flood, StreamVariant::wrapped_ring, StreamVariant::interleaved_ring}) {
+    for (const auto relay : {StreamRelay::cut_through, StreamRelay::store_and_forward}) {
+      for (const auto& [tp, tatp, sp] : {std::tuple(1, 2, none), {1, 5, ring}, {1, 8, none}, {2, 3, megatron},
+                                         {2, 4, none}, {1, 3, ulysses}, {2, 2, ring}}) {
+        for (const int zero : {0, 1, 2, 3}) {
+          LoweringFixture setup;
+          setup.set_degrees(2, tp, 2);
+          setup.plan.tatp = tatp;
+          setup.plan.stream = {StreamOperand::inputs, StreamAttention::stream_kv, variant, relay};
+          setup.plan.sp = sp;
+          setup.plan.sp_degree = sp == ring || sp == ulysses ? 2 : 1;
+          setup.plan.overlap_near = 1 + zero % 3;
+          setup.plan.schedule = zero % 2 == 0 ? PipelineSchedule::zb_h1 : PipelineSchedule::one_f_one_b;
+          setup.plan.zero = zero;
+          setup.model.sequence = setup.model.context = 37;
+          setup.model.attention_kernel = sp == ring ? models::AttentionKernel::fused : models::AttentionKernel::materialized;
+          setup.model.attention = zero == 1 ? models::AttentionMask::full : models::AttentionMask::causal;
+          setup.model.parallel_residual = zero == 3;
+          setup.training.recompute = zero == 2 ? models::Recompute::full : models::Recompute::selective;
+          EXPECT_EQ(faults(setup), "") << static_cast<int>(variant) << static_cast<int>(relay) << " tp " << tp << " tatp "
+                                       << tatp << " sp " << static_cast<int>(sp) << " zero " << zero;
+        }
+      }
+    }
+  }
+}
+
 TEST(Verify, CombinationsOfEveryAxisThatCutsALayerAreProven) {
   for (const int tp : {1, 2}) {
     for (const int tatp : {1, 2, 3}) {

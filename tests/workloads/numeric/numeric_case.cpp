@@ -50,7 +50,7 @@ NumericRun::NumericRun(const NumericCase& setup, const Trace& trace)
       trace_(trace),
       problem_(problem_of(setup)),
       parameters_(setup.model),
-      map_(setup.model, setup.plan) {
+      map_(setup.model, setup.training, setup.plan) {
   final_weights_ = parameters_.initial();
   const topology::Mesh mesh = setup_.mesh();
   FaultList faults(5);

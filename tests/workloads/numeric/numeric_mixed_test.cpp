@@ -27,10 +27,18 @@ void draw_streams(RandomStream& random, NumericCase& setup) {
   plan.stream.variant = draw(
       random, std::array{StreamVariant::flood, StreamVariant::wrapped_ring, StreamVariant::interleaved_ring});
   plan.stream.relay = draw(random, std::array{StreamRelay::cut_through, StreamRelay::store_and_forward});
+  plan.stream.operand =
+      draw(random, std::array{StreamOperand::weights, StreamOperand::inputs, StreamOperand::automatic});
+  if (plan.stream.operand == StreamOperand::inputs && plan.tatp > 1) {
+    const bool possible = stream_inputs_fault(model, plan, 0).empty() && stream_inputs_fault(model, plan, 1).empty();
+    if (!possible) plan.stream.operand = StreamOperand::automatic;
+  }
   const auto own = draw(random, std::array{SequenceParallel::none, SequenceParallel::none,
                                            SequenceParallel::ring, SequenceParallel::ulysses});
   if (own != SequenceParallel::none) {
-    plan.sp = kv_heads < 2 ? SequenceParallel::ring : own;
+    // Inner ranks have fewer heads to exchange.
+    const int exchanged = plan.stream.operand == StreamOperand::weights ? kv_heads : kv_heads / plan.tatp;
+    plan.sp = exchanged < 2 ? SequenceParallel::ring : own;
     plan.sp_degree = plan.sp == SequenceParallel::ring ? draw(random, std::array{2, 3}) : 2;
   }
   const bool ulysses = plan.sp == SequenceParallel::ulysses;

@@ -14,8 +14,9 @@ constexpr std::array kBiases = {Part::qkv_bias, Part::attention_output_bias, Par
 
 }  // namespace
 
-ParameterMap::ParameterMap(const models::TransformerSpec& model, const PlanSpec& plan) : model_(model) {
-  const ParameterLayout layout(model, plan);
+ParameterMap::ParameterMap(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan)
+    : model_(model) {
+  const ParameterLayout layout(model, training, plan);
   const auto hidden = static_cast<std::uint64_t>(model.hidden);
   set_norm(layer_, layout.norm(0), Part::gain1, Part::shift1);
   set_norm(layer_, layout.norm(1), Part::gain2, Part::shift2);
@@ -74,7 +75,7 @@ void ParameterMap::set_norm(Rows& rows, const Region& region, Part gain, Part sh
 void ParameterMap::set_weight(const ParameterLayout& layout, Weight weight, int tp, int number) {
   const auto kind = static_cast<std::size_t>(weight);
   const WeightSlice slice = layout.weight(weight, tp, number);
-  const Range inputs = layout.input_columns(weight, tp);
+  const Range inputs = layout.input_columns(weight, tp, number / layout.chunks());
   require_invariant(slice.regions.size() == slice.columns.size(), "a region for each run of columns");
   for (std::size_t run = 0; run < slice.regions.size(); ++run) {
     const Region& region = slice.regions[run];

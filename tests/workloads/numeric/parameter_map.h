@@ -13,7 +13,7 @@ namespace wafersim::workloads::numeric {
 class ParameterMap {
  public:
   /// Throws InternalError when two parameters stand in one row, or one of a layer nowhere.
-  ParameterMap(const models::TransformerSpec& model, const PlanSpec& plan);
+  ParameterMap(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan);
   /// Throws InternalError for a row in which nothing stands.
   const ParameterId& at(int layer, std::uint64_t row) const;
 
