@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "workloads/expert_rows.h"
 #include "workloads/stream.h"
 
 namespace wafersim::workloads {
@@ -12,9 +13,14 @@ std::uint64_t input_width(const StepEmitter& step, Weight weight) {
   return linear_input_columns(step, weight).count;
 }
 
-WeightSlice slice_of(const StepEmitter& step, Weight weight, int owner, int chunk) {
+WeightSlice slice_of(const StepEmitter& step, const Product& product, int owner, int chunk) {
   const ParameterLayout& layout = step.layout();
-  return layout.weight(weight, step.shard().rank.tp, owner * layout.chunks() + chunk);
+  return layout.weight(product.weight, step.shard().rank.tp, owner * layout.chunks() + chunk,
+                       product.expert.value_or(0));
+}
+
+TokenSet rows_of(const StepEmitter& step, const Product& product) {
+  return product.expert ? expert_rows(step.shard(), *product.expert) : step.shard().work;
 }
 
 /// Columns of a weight that all tatp ranks of this tp rank have together.
@@ -27,9 +33,10 @@ std::uint64_t output_width(const StepEmitter& step, Weight weight, int tp) {
   return total;
 }
 
-/// Which addends of the output the rank has: its columns of the input. With parallel residuals the outputs of
-/// attention and MLP are one sum.
-Terms output_terms(const StepEmitter& step, Weight weight) {
+}  // namespace
+
+/// Its columns of the input. With parallel residuals the outputs of attention and MLP are one sum.
+Terms linear_output_terms(const StepEmitter& step, Weight weight) {
   const ParameterLayout& layout = step.layout();
   if (!layout.row_parallel(weight)) return {};
   const Range own = layout.input_columns(weight, step.shard().rank.tp);
@@ -39,17 +46,30 @@ Terms output_terms(const StepEmitter& step, Weight weight) {
   return {own.first + (weight == Weight::mlp_down ? attention : 0), own.count, attention + mlp};
 }
 
-/// Which addends of the input's gradient a slice makes: its columns of the output, counted tp rank by tp rank.
-Terms input_terms(const StepEmitter& step, Weight weight, int owner, int chunk) {
+/// Its columns of the output, counted tp rank by tp rank. The router has its own part in the gradient of the experts'
+/// input, its columns come last.
+Terms linear_input_terms(const StepEmitter& step, Weight weight) {
   const ParameterLayout& layout = step.layout();
-  const int slice = owner * layout.chunks() + chunk;
   const int own = step.shard().rank.tp;
-  Terms terms{0, slice_of(step, weight, owner, chunk).width(), 0};
+  Terms terms{0, output_width(step, weight, own), 0};
   const int first = layout.row_parallel(weight) ? own : 0, last = layout.row_parallel(weight) ? own : step.shard().tp - 1;
   for (int tp = first; tp <= last; ++tp) {
     if (tp < own) terms.first += output_width(step, weight, tp);
     terms.total += output_width(step, weight, tp);
   }
+  if (weight == Weight::mlp_up) terms.total += static_cast<std::uint64_t>(step.model().experts);
+  return terms;
+}
+
+namespace {
+
+/// Those of a slice.
+Terms slice_terms(const StepEmitter& step, Weight weight, int owner, int chunk) {
+  const ParameterLayout& layout = step.layout();
+  const int slice = owner * layout.chunks() + chunk;
+  const int own = step.shard().rank.tp;
+  Terms terms = linear_input_terms(step, weight);
+  terms.count = layout.weight(weight, own, slice).width();
   for (int before = 0; before < slice; ++before) terms.first += layout.weight(weight, own, before).width();
   return terms;
 }
@@ -70,11 +90,24 @@ Views shared_kv_writes(StepEmitter& step, const Region& region, std::uint64_t kv
 
 Terms token_terms(const Shard& s) { return {s.work.ordinal, s.tokens, s.all_tokens}; }
 
-/// The gradient of a slice, without that of an output bias.
-Views gradient_writes(StepEmitter& step, Weight weight, int owner, int chunk) {
+/// That of an expert has addends of the tokens of all ranks that share the experts out.
+Views expert_gradient(StepEmitter& step, const std::vector<Region>& regions) {
   const Shard& s = step.shard();
-  const std::vector<Region> regions = slice_of(step, weight, owner, chunk).regions;
-  const bool shared_kv = weight == Weight::qkv && !step.layout().replicated_kv(s.rank.tp, s.rank.tatp).empty();
+  Views result;
+  for (int source = 0; source < s.ep; ++source) {
+    Views part = with_terms(step.gradients(regions), token_terms(s));
+    for (View& view : part) view.replica = static_cast<std::int16_t>(source - s.rank.ep);
+    result = result + part;
+  }
+  return result;
+}
+
+/// The gradient of a slice, without that of an output bias.
+Views gradient_writes(StepEmitter& step, const Product& product, int owner, int chunk) {
+  const Shard& s = step.shard();
+  const std::vector<Region> regions = slice_of(step, product, owner, chunk).regions;
+  if (product.expert) return expert_gradient(step, regions);
+  const bool shared_kv = product.weight == Weight::qkv && !step.layout().replicated_kv(s.rank.tp, s.rank.tatp).empty();
   if (!shared_kv) return with_terms(step.gradients(regions), token_terms(s));
   Views result = with_terms(step.gradients({regions.front()}), token_terms(s));
   for (std::size_t i = 1; i < regions.size(); ++i) {
@@ -92,14 +125,14 @@ Traffic scaled(const Traffic& traffic, std::uint64_t part, std::uint64_t whole) 
 
 std::uint64_t parameters_of(const WeightSlice& slice) { return parameters_in(slice.regions); }
 
-StreamBlocks weight_blocks(StepEmitter& step, Weight weight, bool gradients) {
-  const auto parameters = [&step, weight](int owner, int chunk) {
-    return parameters_of(slice_of(step, weight, owner, chunk));
+StreamBlocks weight_blocks(StepEmitter& step, const Product& product, bool gradients) {
+  const auto parameters = [&step, &product](int owner, int chunk) {
+    return parameters_of(slice_of(step, product, owner, chunk));
   };
   return {.chunks = step.layout().chunks(),
           .views =
-              [&step, weight, gradients](int owner, int chunk) {
-                const std::vector<Region> regions = slice_of(step, weight, owner, chunk).regions;
+              [&step, &product, gradients](int owner, int chunk) {
+                const std::vector<Region> regions = slice_of(step, product, owner, chunk).regions;
                 return gradients ? step.gradients(regions) : step.weights(regions);
               },
           .bytes = [=, element = gradients ? kPartialBytes : step.shard().element](
@@ -112,10 +145,10 @@ Traffic block_traffic(const StepEmitter& step, int owner, Bytes bytes) {
   return owner == step.shard().rank.tatp ? Traffic{.parameters = bytes} : Traffic{.streamed = bytes};
 }
 
-Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName& tensor) {
+Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName& tensor, const TokenSet& rows) {
   Views views;
   for (const Range& run : slice.columns) {
-    if (run.count > 0) views = views + StepEmitter::shifted(step.work(tensor.name, run), tensor.layer);
+    if (run.count > 0) views = views + StepEmitter::shifted(step.view(tensor.name, rows, run), tensor.layer);
   }
   return views;
 }
@@ -129,38 +162,42 @@ Traffic input_traffic(const Product& product, bool first) {
 
 /// Y[:, slice] = X W[:, slice].
 Deps forward_block(StepEmitter& step, const Product& product, int owner, int chunk, bool first, const Deps& ready) {
-  const WeightSlice slice = slice_of(step, product.weight, owner, chunk);
+  const WeightSlice slice = slice_of(step, product, owner, chunk);
+  const TokenSet rows = rows_of(step, product);
   const std::uint64_t input = input_width(step, product.weight);
   const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
   const Traffic traffic = input_traffic(product, first) + scaled(product.output_traffic, slice.width(), all) +
                           block_traffic(step, owner, input * slice.width() * step.shard().element);
-  return step.gemm({1, step.shard().tokens, slice.width(), input}, traffic, ready,
+  return step.gemm({1, rows.count(), slice.width(), input}, traffic, ready,
                    {.kernel = Kernel::linear,
                     .adds = product.adds,
                     .reads = product.input + step.weights(slice.regions),
-                    .writes = with_terms(output_views(step, slice, product.output), output_terms(step, product.weight))});
+                    .writes = with_terms(output_views(step, slice, product.output, rows),
+                                          linear_output_terms(step, product.weight))});
 }
 
 /// dX += dY[:, slice] W[:, slice]^T.
 Deps input_block(StepEmitter& step, const Product& product, int owner, int chunk, bool first, const Deps& ready) {
-  const WeightSlice slice = slice_of(step, product.weight, owner, chunk);
+  const WeightSlice slice = slice_of(step, product, owner, chunk);
+  const TokenSet rows = rows_of(step, product);
   const std::uint64_t input = input_width(step, product.weight);
   const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
   const bool adds = product.adds || !first;
   const Traffic traffic = scaled(product.output_traffic, slice.width(), all) + product.input_traffic +
                           (adds ? product.input_traffic : Traffic{}) +
                           block_traffic(step, owner, input * slice.width() * step.shard().element);
-  return step.gemm({1, step.shard().tokens, input, slice.width()}, traffic, ready,
+  return step.gemm({1, rows.count(), input, slice.width()}, traffic, ready,
                    {.kernel = Kernel::linear_input,
                     .adds = adds,
-                    .reads = output_views(step, slice, product.output) + step.weights(slice.regions),
-                    .writes = with_terms(product.input, input_terms(step, product.weight, owner, chunk))});
+                    .reads = output_views(step, slice, product.output, rows) + step.weights(slice.regions),
+                    .writes = with_terms(product.input, slice_terms(step, product.weight, owner, chunk))});
 }
 
 /// dW[:, slice] = X^T dY[:, slice]. The owner adds it to the gradient that it holds; others hold their part in a
 /// stream buffer.
 Deps weight_block(StepEmitter& step, const Product& product, int owner, int chunk, bool first, const Deps& ready) {
-  const WeightSlice slice = slice_of(step, product.weight, owner, chunk);
+  const WeightSlice slice = slice_of(step, product, owner, chunk);
+  const TokenSet rows = rows_of(step, product);
   const std::uint64_t input = input_width(step, product.weight);
   const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
   const bool own = owner == step.shard().rank.tatp;
@@ -168,10 +205,10 @@ Deps weight_block(StepEmitter& step, const Product& product, int owner, int chun
   const Traffic traffic =
       input_traffic(product, first) + scaled(product.output_traffic, slice.width(), all) +
       (own ? Traffic{.gradients = 2 * gradient * step.shard().gradient} : Traffic{.streamed = gradient * kPartialBytes});
-  return step.gemm({1, input, slice.width(), step.shard().tokens}, traffic, ready,
+  return step.gemm({1, input, slice.width(), rows.count()}, traffic, ready,
                    {.kernel = Kernel::linear_weight,
-                    .reads = product.input + output_views(step, slice, product.output),
-                    .writes = gradient_writes(step, product.weight, owner, chunk)});
+                    .reads = product.input + output_views(step, slice, product.output, rows),
+                    .writes = gradient_writes(step, product, owner, chunk)});
 }
 
 }  // namespace
@@ -181,11 +218,14 @@ Range linear_input_columns(const StepEmitter& step, Weight weight) {
 }
 
 Views linear_output(StepEmitter& step, Weight weight, const std::string& name) {
+  return linear_output(step, weight, name, step.shard().work);
+}
+
+Views linear_output(StepEmitter& step, Weight weight, const std::string& name, const TokenSet& rows) {
   Views views;
-  for (int tatp = 0; tatp < step.shard().tatp; ++tatp) {
-    for (int chunk = 0; chunk < step.layout().chunks(); ++chunk) {
-      views = views + output_views(step, slice_of(step, weight, tatp, chunk), {name});
-    }
+  const ParameterLayout& layout = step.layout();
+  for (int slice = 0; slice < step.shard().tatp * layout.chunks(); ++slice) {
+    views = views + output_views(step, layout.weight(weight, step.shard().rank.tp, slice), {name}, rows);
   }
   return views;
 }
@@ -195,7 +235,7 @@ Deps linear(StepEmitter& step, const Product& product, const Deps& after) {
   if (step.shard().tatp == 1) return forward_block(step, product, 0, 0, true, ready);
   const StreamLine line = step.tatp_line();
   bool first = true;
-  return stream_outward(step, line, weight_blocks(step, product.weight, false), ready,
+  return stream_outward(step, line, weight_blocks(step, product, false), ready,
                         [&](int owner, int chunk, const Deps& there) -> BlockUse {
                           const Deps done = forward_block(step, product, owner, chunk, std::exchange(first, false),
                                                           join(there, ready));
@@ -209,7 +249,7 @@ Deps linear_input_gradient(StepEmitter& step, const Product& product, const Deps
   if (step.shard().tatp == 1) return input_block(step, product, 0, 0, true, ready);
   const StreamLine line = step.tatp_line();
   bool first = true;
-  return stream_outward(step, line, weight_blocks(step, product.weight, false), ready,
+  return stream_outward(step, line, weight_blocks(step, product, false), ready,
                         [&](int owner, int chunk, const Deps& there) -> BlockUse {
                           const Deps done = input_block(step, product, owner,
                                                         chunk, std::exchange(first, false), join(there, ready));
@@ -223,7 +263,7 @@ Deps linear_weight_gradient(StepEmitter& step, const Product& product, const Dep
   const StreamLine line = step.tatp_line();
   Deps all;
   bool first = true;
-  const Deps own = stream_inward(step, line, weight_blocks(step, product.weight, true), after,
+  const Deps own = stream_inward(step, line, weight_blocks(step, product, true), after,
                                  [&](int owner, int chunk, const Deps& there) -> BlockUse {
                                    const Deps done = weight_block(step, product, owner, chunk,
                                                                   std::exchange(first, false), join(there, after));

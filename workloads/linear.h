@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "workloads/step_emitter.h"
 
 namespace wafersim::workloads {
@@ -10,13 +12,20 @@ namespace wafersim::workloads {
 
 /// Columns of the input and of the output that the rank has.
 Range linear_input_columns(const StepEmitter& step, Weight weight);
-/// The output of a column-parallel weight in tensor `name`, one view for each run of columns.
+/// The output of a column-parallel weight in tensor `name`, one view for each run of columns: of the tokens that the
+/// rank works on, or of other rows.
 Views linear_output(StepEmitter& step, Weight weight, const std::string& name);
+Views linear_output(StepEmitter& step, Weight weight, const std::string& name, const TokenSet& rows);
+
+/// Which addends the rank has of a row-parallel weight's output, and of the gradient of a column-parallel one's input.
+Terms linear_output_terms(const StepEmitter& step, Weight weight);
+Terms linear_input_terms(const StepEmitter& step, Weight weight);
 
 /// A product with a weight: its input (or the input's gradient) and its output (or the output's gradient).
 struct Product {
   Weight weight = Weight::qkv;
-  Views input;        ///< all tokens that the rank works on, its columns of the input
+  std::optional<std::uint64_t> expert{};  ///< of an MLP's weights: whose, with the rows that are dispatched to it
+  Views input;        ///< all tokens that the rank works on, or the expert's rows; its columns of the input
   Traffic input_traffic;
   TensorName output;  ///< its columns are those of the weight
   Traffic output_traffic;

@@ -8,6 +8,7 @@
 #include "workloads/buckets.h"
 #include "workloads/end_steps.h"
 #include "workloads/memory_plan.h"
+#include "workloads/peer_layout.h"
 #include "workloads/program_builder.h"
 #include "workloads/replica_shares.h"
 #include "workloads/schedule.h"
@@ -23,21 +24,6 @@ std::vector<std::int32_t> in_flight_by_stage(const LoweringInput& input) {
   return result;
 }
 
-/// Where a rank's groups stand in its tile's peers: tp, tatp, sp, dp, pp, then (on the ends of a pipeline with tied
-/// embeddings) itself and the other end.
-constexpr std::array kPeerAxes = {Axis::tp, Axis::tatp, Axis::sp, Axis::dp, Axis::pp};
-struct PeerLayout {
-  explicit PeerLayout(const PlanSpec& plan) {
-    for (const Axis axis : kPeerAxes) {
-      first[static_cast<std::size_t>(axis)] = tie;
-      tie += static_cast<std::uint32_t>(plan.degree(axis));
-    }
-  }
-  std::uint32_t of(Axis axis) const { return first[static_cast<std::size_t>(axis)]; }
-  std::array<std::uint32_t, kAxes> first{};
-  std::uint32_t tie = 0;
-};
-
 /// A foreground step of the model.
 struct ModelStep {
   StepKind kind = StepKind::layer;
@@ -50,15 +36,17 @@ class Lowering {
  public:
   Lowering(const LoweringInput& input, const Mapping& mapping,
            const std::array<bool, kMemoryClasses>& in_dram)
-      : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.plan) {
+      : input_(input), mapping_(mapping), peers_(input.plan, mapping), parameters_(input.model, input.plan) {
     trace_.in_dram = in_dram;
     trace_.replicas = input.plan.dp;
     trace_.microbatches = static_cast<int>(input.training.microbatches(input.plan.dp));
     trace_.pipeline_stages = input.plan.pp;
     trace_.iterations = input.training.iterations;
-    for (int sp = 0; sp < input.plan.sp_degree; ++sp) {
-      for (int tatp = 0; tatp < input.plan.tatp; ++tatp) {
-        for (int tp = 0; tp < input.plan.tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp}));
+    for (int ep = 0; ep < input.plan.ep; ++ep) {
+      for (int sp = 0; sp < input.plan.sp_degree; ++sp) {
+        for (int tatp = 0; tatp < input.plan.tatp; ++tatp) {
+          for (int tp = 0; tp < input.plan.tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp, ep}));
+        }
       }
     }
     const std::vector<Range> sharers = kv_sharers();
@@ -67,13 +55,14 @@ class Lowering {
 
   Trace run() {
     Ranks ranks;
-    for (ranks.dp = 0; ranks.dp < input_.plan.dp; ++ranks.dp) {
+    for (ranks.dp = 0; ranks.dp < input_.plan.degree(Axis::dp); ++ranks.dp) {
       for (ranks.pp = 0; ranks.pp < input_.plan.pp; ++ranks.pp) {
         for (const RankContext& each : contexts_) {
           const InnerRank& inner = each.shard.rank;
           ranks.tp = inner.tp;
           ranks.tatp = inner.tatp;
           ranks.sp = inner.sp;
+          ranks.ep = inner.ep;
           bind(ranks);
         }
       }
@@ -88,17 +77,19 @@ class Lowering {
     return {.input = input_,
             .layout = parameters_,
             .shard = make_shard(input_.model, input_.training, input_.plan, rank),
-            .tp = group(Axis::tp, rank.tp),
-            .tatp = group(Axis::tatp, rank.tatp),
-            .sp = group(Axis::sp, rank.sp),
-            .previous_stage = layout_.of(Axis::pp) + static_cast<std::uint32_t>(input_.plan.pp - 1),
-            .next_stage = layout_.of(Axis::pp) + (input_.plan.pp > 1 ? 1U : 0U),
+            .tp = peers_.group(Axis::tp, rank.tp),
+            .tatp = peers_.group(Axis::tatp, rank.tatp),
+            .sp = peers_.group(Axis::sp, rank.sp),
+            .ep = peers_.group(Axis::ep, rank.ep),
+            .previous_stage = peers_.previous_stage(),
+            .next_stage = peers_.next_stage(),
             .in_dram = trace_.in_dram};
   }
 
   const RankContext& context(const Ranks& ranks) const {
     const PlanSpec& plan = input_.plan;
-    return contexts_[static_cast<std::size_t>((ranks.sp * plan.tatp + ranks.tatp) * plan.tp + ranks.tp)];
+    const int outer = ranks.ep * plan.sp_degree + ranks.sp;
+    return contexts_[static_cast<std::size_t>((outer * plan.tatp + ranks.tatp) * plan.tp + ranks.tp)];
   }
 
   /// The tensor-parallel ranks that hold each kv head, when these are more than the heads.
@@ -115,15 +106,8 @@ class Lowering {
     return result;
   }
 
-  Group group(Axis axis, int rank) const {
-    return {axis, input_.plan.degree(axis), rank, mapping_.axis_shape(axis), mapping_.axis_positions(axis),
-            layout_.of(axis)};
-  }
-  Group dp_group(const Ranks& ranks) const { return group(Axis::dp, ranks.dp); }
-  Group tie_group(const Ranks& ranks) const {
-    if (!ties_across_stages(input_) || (!is_first(ranks) && !is_last(ranks))) return {};
-    return {Axis::pp, 2, is_first(ranks) ? 0 : 1, {1, 2}, {{0, 0}, {1, 0}}, layout_.tie};
-  }
+  Replicas replicas(const Ranks& ranks) const { return peers_.replicas(ranks); }
+  bool ties(const Ranks& ranks) const { return ties_across_stages(input_) && (is_first(ranks) || is_last(ranks)); }
 
   const Shard& shard(const Ranks& ranks) const { return context(ranks).shard; }
   bool is_first(const Ranks& ranks) const { return ranks.pp == 0; }
@@ -178,7 +162,7 @@ class Lowering {
       }
       emit(step);
       if (!input_.plan.shards_parameters()) return;
-      for (const Bucket& bucket : used) release_parameters(step, dp_group(ranks), bucket, from);
+      for (const Bucket& bucket : used) release_parameters(step, replicas(ranks), bucket, from);
     });
   }
 
@@ -238,7 +222,7 @@ class Lowering {
     const bool has_edges = kind == StepKind::layer && slot.pass != Pass::weight;
     const LayerEdges at = has_edges ? edges(ranks, slot.chunk, layer) : LayerEdges{};
     // Where parameters are shared out, replicas differ in what they give up.
-    const int replica = input_.plan.shards_parameters() ? ranks.dp : 0;
+    const int replica = input_.plan.shards_parameters() ? input_.plan.replica(ranks) : 0;
     const auto key = std::tuple(kind, slot.pass, at, context(ranks).shard.rank, replica);
     const auto known = templates_.find(key);
     if (known != templates_.end()) return known->second;
@@ -251,7 +235,7 @@ class Lowering {
   std::uint64_t updated_parameters(const Ranks& ranks) const {
     std::uint64_t total = 0;
     for (const auto& [layer, bucket] : buckets(ranks)) {
-      total += input_.plan.zero == 0 ? bucket.parameters() : share(bucket.parameters(), input_.plan.dp, ranks.dp);
+      total += (input_.plan.zero == 0 ? bucket : bucket_share(bucket, replicas(ranks))).parameters();
     }
     return total;
   }
@@ -293,11 +277,11 @@ class Lowering {
 
   std::map<std::int32_t, std::uint32_t> sync_templates(const Ranks& ranks) {
     std::map<std::int32_t, std::uint32_t> result;
-    const Group dp = dp_group(ranks);
+    const Replicas all = replicas(ranks);
     for (const auto& [layer, bucket] : buckets(ranks)) {
       StepEmitter step(trace_, "gradient_sync", context(ranks));
-      if (dp.size == 1 && !needs_inner_sync(step, bucket)) continue;
-      emit_gradient_sync(step, dp, bucket);
+      if (all.all.size == 1 && !needs_inner_sync(step, bucket)) continue;
+      emit_gradient_sync(step, all, bucket);
       result[layer] = step.finish();
     }
     return result;
@@ -305,13 +289,13 @@ class Lowering {
 
   /// On the ends of a pipeline with tied embeddings. Both ends use layer -1, so that their messages match.
   void add_tied_gradient_sync(ProgramBuilder& program, const Ranks& ranks) {
-    const Group tie = tie_group(ranks);
-    if (tie.size == 1) return;
+    if (!ties(ranks)) return;
+    const Group ends = peers_.ends(is_first(ranks));
     const Bucket bucket = buckets(ranks).at(tied_bucket(input_.model));
     program.tied_gradient_sync(
         {.step_template = make_template(
              "gradient_sync.tied", ranks,
-             [&](StepEmitter& step) { emit_tied_gradient_sync(step, dp_group(ranks), tie, bucket); }),
+             [&](StepEmitter& step) { emit_tied_gradient_sync(step, replicas(ranks), ends, bucket); }),
          .kind = StepKind::gradient_sync});
   }
 
@@ -323,22 +307,23 @@ class Lowering {
     program.optimizer(
         {.step_template = make_template(
              "optimizer", ranks,
-             [&](StepEmitter& step) { emit_optimizer(step, dp_group(ranks), all, norm_groups(ranks)); }),
+             [&](StepEmitter& step) { emit_optimizer(step, replicas(ranks), all, norm_groups(ranks)); }),
          .kind = StepKind::optimizer});
     if (!input_.plan.shards_optimizer() || input_.plan.shards_parameters()) return;
     for (const auto& [layer, bucket] : buckets(ranks)) {
       const std::uint32_t gather = make_template("parameter_gather", ranks, [&](StepEmitter& step) {
-        emit_parameter_gather(step, dp_group(ranks), bucket);
+        emit_parameter_gather(step, replicas(ranks), bucket);
       });
       program.parameter_gather({.step_template = gather, .kind = StepKind::parameter_gather, .layer = layer});
     }
   }
 
-  /// Over which groups the gradient norm is summed. Replicas hold the same gradients unless they share them out.
+  /// Over which groups the gradient norm is summed. Replicas hold the same gradients unless they share them out, but for
+  /// those of experts.
   std::vector<Group> norm_groups(const Ranks& ranks) const {
     std::vector<Group> result{context(ranks).tp, context(ranks).tatp, context(ranks).sp,
-                              group(Axis::pp, ranks.pp)};
-    if (input_.plan.shards_optimizer()) result.push_back(dp_group(ranks));
+                              peers_.group(Axis::pp, ranks.pp)};
+    result.push_back(input_.plan.shards_optimizer() ? replicas(ranks).all : context(ranks).ep);
     return result;
   }
 
@@ -396,7 +381,7 @@ class Lowering {
         const auto [known, fresh] = made.emplace(number, 0U);
         if (fresh) {
           known->second = make_template("parameter_gather", ranks, [&](StepEmitter& emitter) {
-            emit_parameter_gather(emitter, dp_group(ranks), found->second);
+            emit_parameter_gather(emitter, replicas(ranks), found->second);
           });
         }
         gathers.push_back({.step_template = known->second,
@@ -414,7 +399,7 @@ class Lowering {
     std::uint64_t parameters = 0, shares = 0;
     for (const auto& [layer, bucket] : buckets(ranks)) {
       parameters += bucket.parameters();
-      shares += share(bucket.parameters(), input_.plan.dp, ranks.dp);
+      shares += bucket_share(bucket, replicas(ranks)).parameters();
     }
     const Bytes element = element_bytes(input_.training.precision);
     std::array<Bytes, kMemoryClasses> bytes{};
@@ -426,7 +411,7 @@ class Lowering {
         updated_parameters(ranks) *
         optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);
     const auto [found, fresh] =
-        statics_.emplace(std::array{ranks.tp, ranks.tatp, ranks.pp, ranks.dp}, static_cast<std::uint32_t>(trace_.statics.size()));
+        statics_.emplace(std::array{ranks.tp, ranks.tatp, ranks.pp, input_.plan.replica(ranks)}, static_cast<std::uint32_t>(trace_.statics.size()));
     if (fresh) trace_.statics.push_back({bytes, resident(ranks)});
     return found->second;
   }
@@ -436,7 +421,7 @@ class Lowering {
     Views views;
     for (const auto& [layer, whole] : buckets(ranks)) {
       const Bucket bucket =
-          input_.plan.shards_parameters() ? bucket_share(whole, input_.plan.dp, ranks.dp) : whole;
+          input_.plan.shards_parameters() ? bucket_share(whole, replicas(ranks)) : whole;
       for (const BucketPart& part : bucket.parts) {
         views = views + StepEmitter::of_layer(step.weights({part.region}), part.layer);
       }
@@ -444,32 +429,23 @@ class Lowering {
     return views;
   }
 
-  /// Appends a group's members as `rank` sees them: itself first, the others in cyclic order.
-  void add_peers(const std::vector<TileId>& members, int rank) {
-    const auto first = members.begin() + rank;
-    trace_.peers.insert(trace_.peers.end(), first, members.end());
-    trace_.peers.insert(trace_.peers.end(), members.begin(), first);
-  }
-
   void bind(const Ranks& ranks) {
     TileBinding binding;
     binding.tile = mapping_.tile(ranks);
     binding.program = make_program(ranks);
     binding.stage = ranks.pp;
-    binding.group = ranks.dp * input_.plan.pp + ranks.pp;
+    binding.group = input_.plan.replica(ranks) * input_.plan.pp + ranks.pp;
     binding.statics = make_statics(ranks);
     binding.first_peer = static_cast<std::uint32_t>(trace_.peers.size());
-    for (const Axis axis : kPeerAxes) add_peers(mapping_.group(axis, ranks), ranks.at(axis));
-    const std::vector<TileId> stages = mapping_.group(Axis::pp, ranks);
-    const Group tie = tie_group(ranks);
-    if (tie.size == 2) add_peers({stages.front(), stages.back()}, tie.rank);
+    const std::vector<TileId> peers = peers_.peers(ranks, ties(ranks));
+    trace_.peers.insert(trace_.peers.end(), peers.begin(), peers.end());
     binding.peer_count = static_cast<std::uint32_t>(trace_.peers.size()) - binding.first_peer;
     trace_.tiles.push_back(binding);
   }
 
   const LoweringInput& input_;
   const Mapping& mapping_;
-  PeerLayout layout_;
+  PeerLayout peers_;
   ParameterLayout parameters_;
   Trace trace_;
   std::vector<RankContext> contexts_;

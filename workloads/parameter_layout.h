@@ -8,8 +8,9 @@
 
 namespace wafersim::workloads {
 
-/// The four weights of a layer. Columns are cut over tp for the first of each pair, rows for the second
-/// (Shoeybi et al. 2019); the columns of what a tp rank holds are cut over tatp.
+/// The four weights of a layer; with a mixture of experts every expert has an MLP pair of its own. Columns are cut over
+/// tp for the first of each pair, rows for the second (Shoeybi et al. 2019); the columns of what a tp rank holds are cut
+/// over tatp.
 enum class Weight : std::uint8_t { qkv, attention_output, mlp_up, mlp_down };
 inline constexpr std::size_t kWeights = 4;
 
@@ -24,7 +25,9 @@ struct WeightSlice {
 /// Where each parameter of a layer, of the embedding and of the head stands in the one-column matrix of its
 /// bucket. A parameter that several ranks hold stands in one place for all of them. The columns of what a tp rank
 /// holds are cut into slices: `chunks` for each tatp rank, those of rank j being j chunks .. (j + 1) chunks - 1.
-///   layer:     norms, output biases, replicated k and v blocks, then the blocks of each tp rank and slice in turn
+///   layer:     norms, output biases, router (hidden x experts), replicated k and v blocks, then the blocks of each tp
+///              rank and slice in turn; with experts these have attention's weights only, and the blocks of each
+///              expert follow, tp rank by tp rank and slice by slice
 ///   embedding: learned positions (context x hidden), then the table (padded vocabulary x hidden)
 ///   head:      final norm, then the table, unless it is tied to an embedding on the same stage
 class ParameterLayout {
@@ -35,7 +38,10 @@ class ParameterLayout {
   Region norm(int which) const;
   /// Of the attention output (0) or the MLP output (1); no rows without biases.
   Region output_bias(int which) const;
-  WeightSlice weight(Weight weight, int tp, int slice) const;
+  /// Of every rank alike; no rows without experts.
+  Region router() const;
+  /// `expert`: of the weights of an MLP, whose.
+  WeightSlice weight(Weight weight, int tp, int slice, std::uint64_t expert = 0) const;
   /// Slices of a tatp rank.
   int chunks() const { return chunks_; }
   /// Input columns of a weight: of all ranks, and those of one tp rank.
@@ -55,8 +61,10 @@ class ParameterLayout {
   Range vocabulary(int tp, int tatp) const;
   std::uint64_t padded_vocabulary() const;
 
-  /// All that a rank holds of a layer.
+  /// All that a rank holds of a layer but its experts. The first region are norms, output biases and router.
   std::vector<Region> layer(int tp, int tatp) const;
+  /// What a rank holds of some experts, one region for each.
+  std::vector<Region> experts(int tp, int tatp, const Range& experts) const;
   /// k and v blocks that stand on several tp ranks; none unless tp > kv heads.
   struct SharedHead {
     int kv_head = 0;
@@ -74,6 +82,10 @@ class ParameterLayout {
   const Block& block(int tp, int slice) const {
     return blocks_[static_cast<std::size_t>(tp * slices() + slice)];
   }
+  const Block& expert_block(int tp, int slice) const {
+    return expert_blocks_[static_cast<std::size_t>(tp * slices() + slice)];
+  }
+  std::vector<Block> make_blocks(std::uint64_t& next, std::size_t first_weight, std::size_t end_weight) const;
   int slices() const { return tatp_ * chunks_; }
   std::vector<Range> columns(Weight weight, int tp, int slice) const;
   std::uint64_t rows(Weight weight, int tp) const;
@@ -86,9 +98,13 @@ class ParameterLayout {
   std::uint64_t hidden_ = 0;
   std::uint64_t norm_ = 0;      ///< parameters of one norm
   std::uint64_t biases_ = 0;    ///< where the output biases stand
+  std::uint64_t router_ = 0;    ///< where the router stands
   std::uint64_t kv_ = 0;        ///< where the replicated k and v blocks stand
   bool replicated_ = false;
   std::vector<Block> blocks_;
+  std::uint64_t experts_ = 0;      ///< where the first expert stands
+  std::uint64_t expert_size_ = 0;  ///< parameters of one
+  std::vector<Block> expert_blocks_;  ///< of one expert, from its beginning
 };
 
 std::uint64_t parameters_in(const std::vector<Region>& regions);
