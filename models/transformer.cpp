@@ -91,8 +91,9 @@ ParameterCount count_parameters(const TransformerSpec& model) {
 }
 
 std::uint64_t expert_capacity(const TransformerSpec& model, std::uint64_t tokens) {
-  const auto choices = static_cast<std::int64_t>(tokens) * model.top_k;
-  return (model.capacity_factor * Rational(choices, model.experts)).ceil();
+  const Wide share = Wide{count(model.capacity_factor.num())} * tokens * count(model.top_k);
+  const Wide parts = Wide{count(model.capacity_factor.den())} * count(model.experts);
+  return static_cast<std::uint64_t>((share + parts - 1) / parts);
 }
 
 std::uint64_t model_flops(const TransformerSpec& model, std::uint64_t sequences) {

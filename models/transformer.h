@@ -66,7 +66,8 @@ struct ParameterCount {
 ParameterCount count_parameters(const TransformerSpec& model);
 
 /// Slots that each expert has for the tokens of one rank: ceil(capacity_factor x tokens x top_k / experts). Choices
-/// beyond them are dropped, slots beyond the choices padded.
+/// beyond them are dropped, slots beyond the choices padded. A factor of experts / top_k, the largest that is of use,
+/// makes a slot for every token.
 std::uint64_t expert_capacity(const TransformerSpec& model, std::uint64_t tokens);
 
 /// Model FLOPs of one training iteration over `sequences` sequences: GEMMs only, forward + backward (3x forward), full

@@ -2,11 +2,11 @@
 
 #include "workloads/shard.h"
 
-/// Rows of the tensors of a mixture of experts. The choices of a rank's tokens are numbered token by token, top_k each:
-/// choice c goes to expert c mod experts and takes its slot c div experts, so that all experts get equally many, up to
-/// one. An expert has `Shard::expert_slots` slots for each rank; choices beyond them are dropped, slots beyond the
-/// choices hold zeros. Slots of all ranks that share the experts out (ep) are the rows of one matrix: expert by expert,
-/// rank by rank, slot by slot.
+/// Rows of the tensors of a mixture of experts. The choices of a rank's tokens are numbered token by token,
+/// top_k each: choice c goes to expert c mod experts and takes its slot c div experts, so that all experts
+/// get equally many, up to one. An expert has `Shard::expert_slots` slots for each rank; choices beyond them
+/// are dropped, slots beyond the choices hold zeros. Slots of all ranks that share the experts out (ep) are
+/// the rows of one matrix: expert by expert, rank by rank, slot by slot.
 namespace wafersim::workloads {
 
 /// Those of an expert, for the tokens of all ranks.
@@ -19,7 +19,8 @@ inline TokenSet expert_rows(const Shard& shard, std::uint64_t expert) {
 inline TokenSet expert_rows(const Shard& shard, const Range& experts, int source) {
   TokenSet result;
   for (std::uint64_t expert = experts.first; expert < experts.end(); ++expert) {
-    const std::uint64_t block = expert * static_cast<std::uint64_t>(shard.ep) + static_cast<std::uint64_t>(source);
+    const std::uint64_t block =
+        expert * static_cast<std::uint64_t>(shard.ep) + static_cast<std::uint64_t>(source);
     result.ranges.push_back({block * shard.expert_slots, shard.expert_slots});
   }
   return result;

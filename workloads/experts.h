@@ -3,15 +3,16 @@
 #include "workloads/layer.h"
 #include "workloads/layer_weight.h"
 
-/// The MLP of a layer as a mixture of experts (Shazeer et al. 2017, GShard): a router chooses `top_k` experts for each
-/// token; tokens go to the ranks of their experts (ep) and the experts' outputs come back, all to all, to be summed with
-/// the router's weights. Which expert a choice goes to is fixed (expert_rows.h), how much it weighs is computed. An
-/// expert is cut over tp and its weights stream over tatp as those of one MLP do.
+/// The MLP of a layer as a mixture of experts (Shazeer et al. 2017, GShard): a router chooses `top_k` experts
+/// for each token; tokens go to the ranks of their experts (ep) and the experts' outputs come back, all to
+/// all, to be summed with the router's weights. Which expert a choice goes to is fixed (expert_rows.h), how
+/// much it weighs is computed. An expert is cut over tp and its weights stream over tatp as those of one MLP
+/// do.
 namespace wafersim::workloads {
 
-/// The router on the tokens of the rank's residual stream, whose normed values are there after `normed`: logits and the
-/// softmax over each token's choices, both fp32. With sequence parallelism those of all tokens that the rank works on
-/// are gathered. Returns when they are there.
+/// The router on the tokens of the rank's residual stream, whose normed values are there after `normed`:
+/// logits and the softmax over each token's choices, both fp32. With sequence parallelism those of all tokens
+/// that the rank works on are gathered. Returns when they are there.
 Deps emit_router(StepEmitter& step, const Deps& normed, const Retention& keep);
 
 /// What the caller of a block needs to know.
@@ -19,8 +20,8 @@ struct ExpertOutput {
   Deps input_used;  ///< the normed (and gathered) input is not needed any more
   Deps partial;     ///< the rank's part of tensor `sum` is there
 };
-/// From the normed (and gathered) tokens, there after `normed`, to the partial sums `sum` over tp of all tokens that the
-/// rank works on. `add_to`: unless empty, the sums are added to what is there after it.
+/// From the normed (and gathered) tokens, there after `normed`, to the partial sums `sum` over tp of all
+/// tokens that the rank works on. `add_to`: unless empty, the sums are added to what is there after it.
 ExpertOutput emit_experts(StepEmitter& step, const Deps& normed, const Deps& gates, const std::string& sum,
                           const Retention& keep, const Deps& add_to);
 
@@ -31,21 +32,23 @@ struct ExpertGradient {
   Deps inner;        ///< the gradients of the experts' first products
   Deps router;       ///< the router's weight gradient
 };
-/// The gradient of a block's output is there after `after`, gathered; `output_traffic` is that of reading it. The
-/// router's gradients are made here, even where weights have a step of their own, and its saved input is freed. The
-/// gradients of the experts' outputs and first products stay for the weight gradients.
-ExpertGradient emit_expert_input_gradients(StepEmitter& step, const std::string& gradient, const Traffic& output_traffic,
-                                           const Deps& after, const std::string& result, bool split);
+/// The gradient of a block's output is there after `after`, gathered; `output_traffic` is that of reading it.
+/// The router's gradients are made here, even where weights have a step of their own, and its saved input is
+/// freed. The gradients of the experts' outputs and first products stay for the weight gradients.
+ExpertGradient emit_expert_input_gradients(StepEmitter& step, const std::string& gradient,
+                                           const Traffic& output_traffic, const Deps& after,
+                                           const std::string& result, bool split);
 
 /// dW of the rank's experts. Frees what only they still need: inputs, activations and output gradients.
 Deps emit_expert_weight_gradients(StepEmitter& step, const WeightOperands& ready);
 
-/// Bytes that the MLP of a layer holds from the forward to the backward step, besides the norm's output, and from a
-/// backward step without weight gradients to their own.
+/// Bytes that the MLP of a layer holds from the forward to the backward step, besides the norm's output, and
+/// from a backward step without weight gradients to their own.
 Bytes saved_expert_bytes(const models::TransformerSpec& model, const Shard& shard);
 Bytes weight_expert_bytes(const Shard& shard);
 
-/// Names of tensors. A row of an expert's tensors is a slot, see expert_rows.h; one of the router's is a token.
+/// Names of tensors. A row of an expert's tensors is a slot, see expert_rows.h; one of the router's is a
+/// token.
 namespace tensors {
 inline constexpr const char* kLogits = "router.logits";
 inline constexpr const char* kLogitsGradient = "router.logits.gradient";
@@ -83,9 +86,10 @@ inline constexpr Bytes kGateBytes = 4;
 Views own_slots(StepEmitter& step, const std::string& tensor);
 Views own_experts(StepEmitter& step, const std::string& tensor, const Range& columns);
 
-/// Every rank of ep sends every other one a message: from own_slots() to the rows of each rank's experts, or back. The
-/// buffer of what comes is allocated first, that of what goes freed when all has left. `columns`: hidden.
+/// Every rank of ep sends every other one a message, hidden wide: from own_slots() to the rows of each rank's
+/// experts, or back. The buffer of what comes is allocated first, that of what goes freed when all has left.
 enum class ExpertExchange { to_experts, to_tokens };
-Deps emit_expert_exchange(StepEmitter& step, ExpertExchange direction, const std::string& tensor, const Deps& after);
+Deps emit_expert_exchange(StepEmitter& step, ExpertExchange direction, const std::string& tensor,
+                          const Deps& after);
 
 }  // namespace wafersim::workloads

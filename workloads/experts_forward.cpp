@@ -21,7 +21,8 @@ Bytes bytes_of(const StepEmitter& step, const Views& views) {
 Deps dispatch(StepEmitter& step, const Deps& normed, const Deps& gates, const Retention& keep) {
   const Shard& s = step.shard();
   const Bytes bytes = ExpertSizes(step).slot_bytes(s.hidden);
-  return step.vector(0, kept(s.stream_bytes(), keep.layer && !s.gathers()) + Traffic{.scratch = bytes}, join(normed, gates),
+  return step.vector(0, kept(s.stream_bytes(), keep.layer && !s.gathers()) + Traffic{.scratch = bytes},
+                     join(normed, gates),
                      {.kernel = Kernel::dispatch,
                       .reads = step.gathered(norm_name(1)),
                       .writes = own_slots(step, tensors::kExpertInput)},
@@ -38,15 +39,16 @@ Up up_products(StepEmitter& step, const Deps& arrived, const Retention& keep) {
   const ExpertSizes sizes(step);
   Up up;
   for (std::uint64_t expert = s.experts.first; expert < s.experts.end(); ++expert) {
-    up.each.push_back(linear(step,
-                             {.weight = Weight::mlp_up,
-                              .expert = expert,
-                              .input = step.view(tensors::kExpertInput, expert_rows(s, expert), {0, s.hidden}),
-                              .input_traffic = kept(sizes.row_bytes(s.hidden), keep.layer),
-                              .output = tensors::kExpertUp,
-                              .output_traffic = kept(sizes.row_bytes(s.up_width), keep.layer),
-                              .result_bytes = sizes.row_bytes(s.up_width)},
-                             arrived));
+    up.each.push_back(
+        linear(step,
+               {.weight = Weight::mlp_up,
+                .expert = expert,
+                .input = step.view(tensors::kExpertInput, expert_rows(s, expert), {0, s.hidden}),
+                .input_traffic = kept(sizes.row_bytes(s.hidden), keep.layer),
+                .output = tensors::kExpertUp,
+                .output_traffic = kept(sizes.row_bytes(s.up_width), keep.layer),
+                .result_bytes = sizes.row_bytes(s.up_width)},
+               arrived));
     up.all = join(std::move(up.all), up.each.back());
   }
   return up;
@@ -78,7 +80,8 @@ Deps down_product(StepEmitter& step, std::uint64_t expert, const Deps& up, const
 }
 
 /// The experts' outputs for the rank's tokens, weighed and summed.
-Deps combine(StepEmitter& step, const Deps& there, const std::string& sum, const Retention& keep, bool accumulate) {
+Deps combine(StepEmitter& step, const Deps& there, const std::string& sum, const Retention& keep,
+             bool accumulate) {
   const Shard& s = step.shard();
   const ExpertSizes sizes(step);
   const Terms terms = linear_output_terms(step, Weight::mlp_down);
@@ -124,7 +127,8 @@ Views own_experts(StepEmitter& step, const std::string& tensor, const Range& col
   return step.view(tensor, {{{s.experts.first * rows, s.experts.count * rows}}, 0}, columns);
 }
 
-Deps emit_expert_exchange(StepEmitter& step, ExpertExchange direction, const std::string& tensor, const Deps& after) {
+Deps emit_expert_exchange(StepEmitter& step, ExpertExchange direction, const std::string& tensor,
+                          const Deps& after) {
   const Group& group = step.context().ep;
   if (group.size == 1) return after;
   StepBuilder& builder = step.builder();
@@ -142,11 +146,12 @@ Deps emit_expert_exchange(StepEmitter& step, ExpertExchange direction, const std
   const Deps ready = step.hold(bytes_of(step, received), after);
   Deps result = after, departed;
   for (int distance = 1; distance < group.size; ++distance) {
-    const int to = (group.rank + distance) % group.size, from = (group.rank + group.size - distance) % group.size;
+    const int to = (group.rank + distance) % group.size,
+              from = (group.rank + group.size - distance) % group.size;
     const Views out = rows(group.rank, to), in = rows(from, group.rank);
     const auto channel = [&](int member) { return first_channel + static_cast<std::uint32_t>(member); };
-    departed.push_back(builder.send(group.axis, group.peer(to), channel(group.rank), bytes_of(step, out), after,
-                                    step.operand({.kernel = Kernel::transfer, .writes = out})));
+    departed.push_back(builder.send(group.axis, group.peer(to), channel(group.rank), bytes_of(step, out),
+                                    after, step.operand({.kernel = Kernel::transfer, .writes = out})));
     result.push_back(builder.receive(group.axis, group.peer(from), channel(from), bytes_of(step, in), ready,
                                      step.operand({.kernel = Kernel::transfer, .writes = in})));
   }
@@ -171,12 +176,11 @@ Deps emit_router(StepEmitter& step, const Deps& normed, const Retention& keep) {
                                  .writes = logits},
                                 logits_bytes);
   const std::uint64_t flops = sizes.choices * (sizes.experts + vector_flops::kSoftmax);
-  const Deps chosen = step.vector(flops * s.local_tokens,
-                                  Traffic{.scratch = logits_bytes} + kept(gate_bytes * s.local_tokens, keep.layer), scored,
-                                  {.kernel = Kernel::route,
-                                   .reads = logits,
-                                   .writes = step.local(tensors::kGates, {0, sizes.choices})},
-                                  gate_bytes * s.tokens);
+  const Deps chosen = step.vector(
+      flops * s.local_tokens,
+      Traffic{.scratch = logits_bytes} + kept(gate_bytes * s.local_tokens, keep.layer), scored,
+      {.kernel = Kernel::route, .reads = logits, .writes = step.local(tensors::kGates, {0, sizes.choices})},
+      gate_bytes * s.tokens);
   step.release(logits_bytes, chosen, logits);
   if (!s.gathers()) return chosen;
   return step.collective(CollectiveKind::all_gather, step.context().tp,
@@ -188,7 +192,8 @@ ExpertOutput emit_experts(StepEmitter& step, const Deps& normed, const Deps& gat
   const Shard& s = step.shard();
   const ExpertSizes sizes(step);
   const Deps dispatched = dispatch(step, normed, gates, keep);
-  const Deps arrived = emit_expert_exchange(step, ExpertExchange::to_experts, tensors::kExpertInput, dispatched);
+  const Deps arrived =
+      emit_expert_exchange(step, ExpertExchange::to_experts, tensors::kExpertInput, dispatched);
   const Up up = up_products(step, arrived, keep);
   if (!keep.layer) {
     step.release(sizes.slot_bytes(s.hidden), up.all, own_experts(step, tensors::kExpertInput, {0, s.hidden}));

@@ -27,15 +27,19 @@ Group PeerLayout::group(Axis axis, int rank) const {
 }
 
 Replicas PeerLayout::replicas(const Ranks& ranks) const {
-  const Group all{Axis::dp, plan_.dp, plan_.replica(ranks), mapping_.replica_shape(), mapping_.replica_positions(),
-                  of(Axis::dp)};
+  const Group all{
+      Axis::dp,    plan_.dp, plan_.replica(ranks), mapping_.replica_shape(), mapping_.replica_positions(),
+      of(Axis::dp)};
   Group experts = group(Axis::dp, ranks.dp);
   Ranks other = ranks;
-  for (other.dp = 0; other.dp < experts.size; ++other.dp) experts.peers.push_back(all.peer(plan_.replica(other)));
+  for (other.dp = 0; other.dp < experts.size; ++other.dp)
+    experts.peers.push_back(all.peer(plan_.replica(other)));
   return {all, experts};
 }
 
-std::uint32_t PeerLayout::previous_stage() const { return of(Axis::pp) + static_cast<std::uint32_t>(plan_.pp - 1); }
+std::uint32_t PeerLayout::previous_stage() const {
+  return of(Axis::pp) + static_cast<std::uint32_t>(plan_.pp - 1);
+}
 
 std::uint32_t PeerLayout::next_stage() const { return of(Axis::pp) + (plan_.pp > 1 ? 1U : 0U); }
 

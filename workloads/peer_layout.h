@@ -8,9 +8,9 @@
 
 namespace wafersim::workloads {
 
-/// Where a rank's groups stand in its tile's peers: tp, tatp, sp, ep, all replicas, pp, then (on the ends of a pipeline
-/// with tied embeddings) itself and the other end. Each group begins with the rank itself, the others follow in cyclic
-/// order, so that ranks that do the same have the same indices.
+/// Where a rank's groups stand in its tile's peers: tp, tatp, sp, ep, all replicas, pp, then (on the ends of
+/// a pipeline with tied embeddings) itself and the other end. Each group begins with the rank itself, the
+/// others follow in cyclic order, so that ranks that do the same have the same indices.
 class PeerLayout {
  public:
   /// Both must outlive the object.

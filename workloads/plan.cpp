@@ -178,7 +178,12 @@ void check_router(Faults& faults, const models::TransformerSpec& model) {
     faults.push_back(fmt::format("model.top_k {} is not one of 1 .. {} experts; nearest valid: {}", model.top_k,
                                  model.experts, std::clamp<std::int64_t>(model.top_k, 1, model.experts)));
   }
-  if (model.capacity_factor <= Rational(0)) faults.emplace_back("model.capacity_factor must be more than 0");
+  const Rational factor = model.capacity_factor;
+  const Rational largest(std::max<std::int64_t>(model.experts, 1), std::max<std::int64_t>(model.top_k, 1));
+  if (factor <= Rational(0) || factor > largest) {
+    faults.push_back(fmt::format("model.capacity_factor {} is not above 0 and at most experts / top_k = {}; nearest valid: {}",
+                                 factor.to_string(), largest.to_string(), (factor > largest ? largest : Rational(1)).to_string()));
+  }
   if (model.linear_bias) {
     faults.emplace_back("model.linear_bias true does not go with experts, which have no biases; nearest valid: false");
   }
@@ -237,7 +242,8 @@ void check_tiles(Faults& faults, const PlanSpec& plan, const topology::Mesh& mes
     inner += fmt::format("{}{}", inner.empty() ? "" : " * ", to_string(axis));
   }
   const std::string nearest =
-      replicas >= plan.ep ? fmt::format("dp {}", replicas / plan.ep * plan.ep) : fmt::format("dp 1 with {} <= {}", inner, alive);
+      replicas >= plan.ep ? fmt::format("dp {}", replicas / plan.ep * plan.ep)
+                          : fmt::format("dp {} with {} <= {}", plan.ep, inner, alive / plan.ep);
   faults.push_back(fmt::format("the plan needs {} tiles ({}), the wafer has {} that live; nearest valid: {}", needed,
                                degrees, alive, nearest));
 }

@@ -20,7 +20,8 @@ void require_slots(const KernelCall& call, const Panel& slots, const Panel& toke
 }
 
 void require_choices(const KernelCall& call, const Panel& gates) {
-  if (gates.cols.size() != static_cast<std::size_t>(call.model().top_k)) throw MeaningFault("a gate for each choice");
+  if (gates.cols.size() != static_cast<std::size_t>(call.model().top_k))
+    throw MeaningFault("a gate for each choice");
 }
 
 }  // namespace
@@ -50,8 +51,10 @@ void route_backward(KernelCall& call) {
     const std::uint64_t token = d_logits.rows[i];
     const std::vector<Choice>& choices = call.problem().routing.of(token);
     std::vector<double> d_chosen(choices.size());
-    softmax_row_backward(gates.values.row(gates.rows.at(token)), d_gates.values.row(d_gates.rows.at(token)), d_chosen);
-    for (std::size_t j = 0; j < choices.size(); ++j) d_logits(i, d_logits.cols.at(choices[j].expert)) = d_chosen[j];
+    softmax_row_backward(gates.values.row(gates.rows.at(token)), d_gates.values.row(d_gates.rows.at(token)),
+                         d_chosen);
+    for (std::size_t j = 0; j < choices.size(); ++j)
+      d_logits(i, d_logits.cols.at(choices[j].expert)) = d_chosen[j];
   }
   call.put(d_logits);
 }

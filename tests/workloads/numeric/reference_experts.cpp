@@ -26,7 +26,8 @@ Matrix Reference::experts(int layer, const Run& run, LayerState& state) const {
   return output;
 }
 
-Matrix Reference::experts_backward(int layer, const LayerState& state, const Matrix& dy, const Run& run) const {
+Matrix Reference::experts_backward(int layer, const LayerState& state, const Matrix& dy,
+                                   const Run& run) const {
   Matrix dx(dy.rows, dy.cols), d_logits(dy.rows, static_cast<std::size_t>(model_.experts));
   for (std::size_t i = 0; i < dy.rows; ++i) {
     const TokenState& token = state.tokens[i];
@@ -43,8 +44,10 @@ Matrix Reference::experts_backward(int layer, const LayerState& state, const Mat
       const auto number = choices[c].expert;
       const Matrix d_activated = product_with_transposed(d_output, get(layer, Part::mlp_down, number));
       const Matrix d_up = activate_backward(expert.up, d_activated);
-      parameters_.add(run.sum.gradients, layer, Part::mlp_down, product_of_transposed(expert.activated, d_output), number);
-      parameters_.add(run.sum.gradients, layer, Part::mlp_up, product_of_transposed(token.input, d_up), number);
+      parameters_.add(run.sum.gradients, layer, Part::mlp_down,
+                      product_of_transposed(expert.activated, d_output), number);
+      parameters_.add(run.sum.gradients, layer, Part::mlp_up, product_of_transposed(token.input, d_up),
+                      number);
       const Matrix d_input = product_with_transposed(d_up, get(layer, Part::mlp_up, number));
       for (std::size_t j = 0; j < dx.cols; ++j) dx(i, j) += d_input(0, j);
     }

@@ -7,7 +7,8 @@ namespace wafersim::workloads::numeric {
 Routing::Routing(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan)
     : sequences_(static_cast<std::uint64_t>(training.microbatch)) {
   if (!model.routes()) return;
-  const auto experts = static_cast<std::uint64_t>(model.experts), top_k = static_cast<std::uint64_t>(model.top_k);
+  const auto experts = static_cast<std::uint64_t>(model.experts),
+             top_k = static_cast<std::uint64_t>(model.top_k);
   const auto num = static_cast<std::uint64_t>(model.capacity_factor.num());
   const auto den = static_cast<std::uint64_t>(model.capacity_factor.den());
   tokens_.resize(sequences_ * static_cast<std::uint64_t>(model.sequence));

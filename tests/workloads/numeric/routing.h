@@ -14,8 +14,9 @@ struct Choice {
   std::uint64_t slot = 0;  ///< of the expert, for the tokens of the same rank
 };
 
-/// Which experts the tokens of a microbatch go to: every rank deals the choices of its tokens to the experts in turns,
-/// and an expert takes so many of each rank. Counted out here, without the formulas of the lowering.
+/// Which experts the tokens of a microbatch go to: every rank deals the choices of its tokens to the experts
+/// in turns, and an expert takes so many of each rank. Counted out here, without the formulas of the
+/// lowering.
 class Routing {
  public:
   /// Of a model without experts, or of nothing.
