@@ -26,6 +26,7 @@ class Checker {
     check_heads();
     check_positions();
     check_vocab();
+    check_experts();
     check_plan();
     check_placement();
   }
@@ -132,6 +133,34 @@ class Checker {
       fail("model.vocab", "0 is only valid with model.embedding: false and model.head: false");
     } else {
       fail("model.vocab", "missing; the embedding and the head need it");
+    }
+  }
+
+  void check_experts() {
+    const models::TransformerSpec& model = scenario_.model;
+    if (!sound({"model.experts", "model.top_k", "model.linear_bias"})) return;
+    if (!model.routes()) {
+      if (model.top_k > 0) fail("model.top_k", fmt::format("'{}' does not fit; without experts it is 0", model.top_k));
+      if (sound({"model.capacity_factor"}) && model.capacity_factor != Rational(1)) {
+        fail("model.capacity_factor",
+             fmt::format("'{}' does not fit; without experts it is 1", model.capacity_factor.to_string()));
+      }
+      return;
+    }
+    if (model.top_k < 1) {
+      fail("model.top_k", fmt::format("{}; experts need it, 1 to {}", given("model.top_k") ? "'0' is out of range" : "missing",
+                                      model.experts));
+    } else if (model.top_k > model.experts) {
+      fail("model.top_k", fmt::format("'{}' is out of range; model.experts is {}", model.top_k, model.experts));
+    }
+    const Rational largest(model.experts, std::max<std::int64_t>(model.top_k, 1));
+    if (sound({"model.top_k", "model.capacity_factor"}) && model.capacity_factor > largest) {
+      fail("model.capacity_factor", fmt::format("'{}' is out of range; experts / top_k = {} makes a slot for every token",
+                                                model.capacity_factor.to_string(), largest.to_string()));
+    }
+    if (model.linear_bias) {
+      fail("model.linear_bias", fmt::format("{}; the MLPs of experts have no biases: false",
+                                            given("model.linear_bias") ? "'true' does not fit" : "missing, that is true"));
     }
   }
 

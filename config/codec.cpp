@@ -104,6 +104,20 @@ bool Codec<bool>::read(const ConfigNode& node, const ValueContext& context, bool
   return true;
 }
 
+bool Codec<Rational>::read(const ConfigNode& node, const ValueContext& context, Rational& out) {
+  if (!context.expect_scalar(node)) return false;
+  Rational value;
+  if (!Rational::parse_decimal(node.text, value)) {
+    return context.fail(node.where, fmt::format("'{}' is not a decimal number", node.text));
+  }
+  if (value < Rational(0) || (context.key.positive && value == Rational(0))) {
+    const char* rule = context.key.positive ? "must be more than 0" : "must not be negative";
+    return context.fail(node.where, fmt::format("'{}' is out of range; {}", node.text, rule));
+  }
+  out = value;
+  return true;
+}
+
 bool Codec<std::string>::read(const ConfigNode& node, const ValueContext& context, std::string& out) {
   if (!context.expect_scalar(node)) return false;
   const Key& key = context.key;

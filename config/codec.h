@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "base/rational.h"
 #include "base/text.h"
 #include "config/key.h"
 #include "config/node.h"
@@ -82,6 +83,14 @@ struct Codec<bool> {
     return ConfigNode::make_literal(value ? "true" : "false");
   }
   static std::string type(const Key&) { return "true, false"; }
+};
+
+/// Decimal numbers without a unit, exact; more than 0 with Key::positive, not negative otherwise.
+template <>
+struct Codec<Rational> {
+  static bool read(const ConfigNode& node, const ValueContext& context, Rational& out);
+  static ConfigNode write(const Key&, const Rational& value) { return ConfigNode::make_literal(value.to_string()); }
+  static std::string type(const Key& key) { return key.positive ? "number above 0" : "number, 0 or more"; }
 };
 
 /// Texts; one of Key::words when there are any; a file name when Key::is_path (then made absolute).

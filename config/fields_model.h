@@ -55,6 +55,20 @@ void fields(Visitor& visit, models::TransformerSpec& spec) {
   visit(Key{.name = "attention", .doc = "Which scores are computed."}, spec.attention);
   visit(Key{.name = "attention_kernel", .doc = "fused keeps no sequence x sequence tensor."},
         spec.attention_kernel);
+  visit(Key{.name = "experts",
+            .doc = "Mixture of experts: MLPs of each layer, to which a router sends the tokens; 0: one MLP for all.",
+            .min = 0},
+        spec.experts);
+  visit(Key{.name = "top_k",
+            .doc = "Experts that a token passes; 0 without experts.",
+            .min = 0,
+            .default_text = "0; required with `experts`"},
+        spec.top_k);
+  visit(Key{.name = "capacity_factor",
+            .doc = "Slots of an expert for the tokens of a rank, in terms of an even share of their choices: more than 1 "
+                   "pads, less than 1 drops tokens.",
+            .positive = true},
+        spec.capacity_factor);
 }
 
 }  // namespace wafersim::config

@@ -30,6 +30,7 @@ struct MappingKeys {
   workloads::AxisMapping tp;
   workloads::AxisMapping tatp;
   workloads::AxisMapping sp;
+  workloads::AxisMapping ep;
   workloads::AxisMapping pp;
   workloads::AxisMapping dp;
   std::optional<std::vector<workloads::Axis>> order;  ///< nothing: to be chosen with the mapping
@@ -39,7 +40,7 @@ struct MappingKeys {
   bool open() const {
     constexpr auto optimized = workloads::Placement::optimized;
     return tp.placement == optimized || tatp.placement == optimized || sp.placement == optimized ||
-           pp.placement == optimized || dp.placement == optimized;
+           ep.placement == optimized || pp.placement == optimized || dp.placement == optimized;
   }
 };
 
@@ -146,18 +147,19 @@ void fields(Visitor& visit, MappingKeys& spec) {
       Key{.name = "others", .doc = "Axes without an entry of their own; `mapping: auto` is short for it."},
       spec.others, false);
   if (spec.others == OtherAxes::optimized) {
-    for (workloads::AxisMapping* axis : {&spec.tp, &spec.tatp, &spec.sp, &spec.pp, &spec.dp})
+    for (workloads::AxisMapping* axis : {&spec.tp, &spec.tatp, &spec.sp, &spec.ep, &spec.pp, &spec.dp})
       axis->placement = workloads::Placement::optimized;
   }
   visit(Key{.name = "tp", .doc = doc("How tensor-parallel groups lie on the mesh", "block")}, spec.tp);
   visit(Key{.name = "tatp", .doc = doc("How tensor-stream groups lie on the mesh", "snake")}, spec.tatp);
   visit(Key{.name = "sp", .doc = doc("How groups of ulysses or ring lie on the mesh", "block")}, spec.sp);
+  visit(Key{.name = "ep", .doc = doc("How the replicas that share out the experts lie on the mesh", "block")}, spec.ep);
   visit(Key{.name = "pp", .doc = doc("How the stages of a pipeline lie on the mesh", "snake")}, spec.pp);
-  visit(Key{.name = "dp", .doc = doc("How replicas lie on the mesh", "block")}, spec.dp);
+  visit(Key{.name = "dp", .doc = doc("How the replicas, dp / ep of them, lie on the mesh", "block")}, spec.dp);
   if (spec.open() && !spec.order_given) spec.order.reset();
   visit(Key{.name = "order",
             .doc = "Nesting of the axes from the inside out; axes of degree 1 may be left out. auto: chosen together "
-                   "with axes that are auto, otherwise [tp, tatp, sp, pp, dp].",
+                   "with axes that are auto, otherwise [tp, tatp, sp, ep, pp, dp].",
             .absent = "auto",
             .default_text = "auto"},
         spec.order);
@@ -179,6 +181,7 @@ inline MappingKeys mapping_keys(const workloads::PlanSpec& spec) {
   keys.tp = spec.axis_mapping(workloads::Axis::tp);
   keys.tatp = spec.axis_mapping(workloads::Axis::tatp);
   keys.sp = spec.axis_mapping(workloads::Axis::sp);
+  keys.ep = spec.axis_mapping(workloads::Axis::ep);
   keys.pp = spec.axis_mapping(workloads::Axis::pp);
   keys.dp = spec.axis_mapping(workloads::Axis::dp);
   keys.order = spec.order;
@@ -194,6 +197,7 @@ inline void store_mapping(const MappingKeys& keys, workloads::PlanSpec& spec) {
   store(workloads::Axis::tp, keys.tp);
   store(workloads::Axis::tatp, keys.tatp);
   store(workloads::Axis::sp, keys.sp);
+  store(workloads::Axis::ep, keys.ep);
   store(workloads::Axis::pp, keys.pp);
   store(workloads::Axis::dp, keys.dp);
   spec.order = keys.order.value_or(workloads::default_order());
@@ -230,7 +234,10 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
             .doc = "Sequence parallelism; `sp: megatron` is short for its kind.",
             .shorthand = "kind"},
         sp);
-  visit.fixed(Key{.name = "ep", .doc = "Expert parallelism."}, "1");
+  visit(Key{.name = "ep",
+            .doc = "Expert parallelism: replicas that share out the experts; divides `plan.dp` and `model.experts`.",
+            .min = 1},
+        spec.ep);
   visit(Key{.name = "pp", .doc = "Pipeline parallelism: stages of consecutive layers.", .min = 1}, spec.pp);
   visit(Key{.name = "schedule", .doc = "Order of microbatches in the pipeline."}, spec.schedule);
   visit(Key{.name = "virtual_stages",

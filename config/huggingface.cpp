@@ -67,6 +67,7 @@ struct LlamaDefaults {
 };
 constexpr LlamaDefaults kLlama{32'000, 11'008, 0, 2'048};
 constexpr LlamaDefaults kMistral{32'000, 14'336, 8, 131'072};
+constexpr LlamaDefaults kMixtral{32'000, 14'336, 8, 131'072};
 constexpr LlamaDefaults kQwen2{151'936, 22'016, 32, 32'768};
 
 /// Pre-norm RMSNorm, rotary positions, SwiGLU. A null kv_heads means heads, an absent one the class's
@@ -101,6 +102,13 @@ void translate_llama(Translator& in, const nlohmann::json& config) {
 void translate_mistral(Translator& in, const nlohmann::json& config) {
   translate_llama_family(in, config, kMistral);
   in.set_flag("linear_bias", false);
+}
+
+void translate_mixtral(Translator& in, const nlohmann::json& config) {
+  translate_llama_family(in, config, kMixtral);
+  in.set_flag("linear_bias", false);
+  in.set("experts", in.number("num_local_experts", 8));
+  in.set("top_k", in.number("num_experts_per_tok", 2));
 }
 
 void translate_qwen2(Translator& in, const nlohmann::json& config) {
@@ -176,7 +184,8 @@ struct ModelType {
 };
 constexpr ModelType kModelTypes[] = {{"gpt2", translate_gpt2},   {"gpt_neox", translate_gpt_neox},
                                      {"llama", translate_llama}, {"mistral", translate_mistral},
-                                     {"opt", translate_opt},     {"qwen2", translate_qwen2}};
+                                     {"mixtral", translate_mixtral}, {"opt", translate_opt},
+                                     {"qwen2", translate_qwen2}};
 
 /// Line and column, from 1, of a byte of a text.
 Location location_of_byte(const std::string& file, const std::string& text, std::size_t byte) {

@@ -34,9 +34,6 @@ class KeyLister {
     (*this)(key, value);
   }
 
-  void fixed(const Key& key, const std::string& only) {
-    add(key, only + " (the only one available)", only, false);
-  }
   void source(const Key& key) { add(key, key.is_path ? "file" : "name or file", "none", false); }
 
  private:

@@ -6,22 +6,6 @@
 
 namespace wafersim::config {
 
-void Reader::fixed(const Key& key, const std::string& only) {
-  const ConfigNode* node = take(key);
-  if (node == nullptr) return;
-  const ValueContext context{key, join_path(path_, key.name), problems_};
-  if (!context.expect_scalar(*node) || node->text == only) return;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (!key.planned.empty()) {
-    context.expect_word(*node, node->text, {only});
-  } else if (std::all_of(node->text.begin(), node->text.end(), is_digit)) {
-    context.fail(node->where,
-                 fmt::format("'{}' is not available in this version; valid: {}", node->text, only));
-  } else {
-    context.fail(node->where, fmt::format("'{}' is not a whole number; valid: {}", node->text, only));
-  }
-}
-
 const ConfigNode* Reader::take(const Key& key) {
   names_.push_back(key.name);
   const ConfigNode* node = section_.find(key.name);

@@ -33,7 +33,6 @@ class Reader {
     (*this)(key, value);
   }
 
-  void fixed(const Key& key, const std::string& only);
   void source(const Key& key) { names_.push_back(key.name); }
 
   /// Reports the keys of the section that no field took. Call after the fields.

@@ -198,8 +198,8 @@ template <>
 struct Words<workloads::Axis> {
   using E = workloads::Axis;
   static constexpr std::array list = {WordList<E>{"tp", E::tp}, WordList<E>{"tatp", E::tatp},
-                                      WordList<E>{"sp", E::sp}, WordList<E>{"pp", E::pp},
-                                      WordList<E>{"dp", E::dp}};
+                                      WordList<E>{"sp", E::sp}, WordList<E>{"ep", E::ep},
+                                      WordList<E>{"pp", E::pp}, WordList<E>{"dp", E::dp}};
 };
 
 template <>

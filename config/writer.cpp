@@ -27,10 +27,6 @@ class Writer {
     if (chosen) (*this)(key, value);
   }
 
-  void fixed(const Key& key, const std::string& only) {
-    const bool number = key.planned.empty();
-    section_.add_member(key.name, number ? ConfigNode::make_literal(only) : ConfigNode::make_text(only));
-  }
   void source(const Key&) {}
 
   ConfigNode take() { return std::move(section_); }

@@ -30,6 +30,10 @@ std::uint64_t attention_parameters(const TransformerSpec& model) {
 /// Matrices of hidden x ffn that widen: gate and up in SwiGLU.
 std::uint64_t widening_matrices(Mlp mlp) { return mlp == Mlp::swiglu ? 2 : 1; }
 
+/// MLPs of a layer, and those that a token passes.
+std::uint64_t mlps(const TransformerSpec& model) { return model.routes() ? count(model.experts) : 1; }
+std::uint64_t active_mlps(const TransformerSpec& model) { return model.routes() ? count(model.top_k) : 1; }
+
 std::uint64_t mlp_parameters(const TransformerSpec& model) {
   return widening_matrices(model.mlp) * linear_parameters(model.hidden, model.ffn, model.linear_bias) +
          linear_parameters(model.ffn, model.hidden, model.linear_bias);
@@ -46,7 +50,8 @@ Wide projection_macs(const TransformerSpec& model) {
   const Wide hidden = count(model.hidden);
   const Wide attention = hidden * (2 * count(model.q_width()) + 2 * count(model.kv_width()));
   const Wide mlp = hidden * count(model.ffn) * (widening_matrices(model.mlp) + 1);
-  return attention + mlp;
+  const Wide router = hidden * count(model.experts);
+  return attention + router + mlp * active_mlps(model);
 }
 
 /// Multiply-accumulates of one token against `keys` keys (Q K^T) and as many values (A V).
@@ -63,7 +68,7 @@ void require_megatron_scope(const TransformerSpec& model, const ActivationScope&
   if (!megatron_activations_apply(model)) {
     throw PlanError(
         fmt::format("model '{}': the activation formulas hold for multi-head attention with materialized "
-                    "scores and a GELU MLP of width 4 x hidden only",
+                    "scores and one GELU MLP of width 4 x hidden only",
                     model.name));
   }
   if (scope.tp < 1) throw PlanError(fmt::format("tp: {} is out of range; it must be at least 1", scope.tp));
@@ -74,7 +79,8 @@ void require_megatron_scope(const TransformerSpec& model, const ActivationScope&
 ParameterCount count_parameters(const TransformerSpec& model) {
   ParameterCount parameters;
   parameters.attention_per_layer = attention_parameters(model);
-  parameters.mlp_per_layer = mlp_parameters(model);
+  parameters.mlp_per_layer = mlps(model) * mlp_parameters(model);
+  parameters.router_per_layer = count(model.hidden) * count(model.experts);
   parameters.norms_per_layer = 2 * norm_parameters(model);
   parameters.embedding = embedding_parameters(model);
   if (!model.head) return parameters;
@@ -82,6 +88,12 @@ ParameterCount count_parameters(const TransformerSpec& model) {
   const bool reuses_embedding = model.tied_embeddings && model.embedding;
   parameters.head = reuses_embedding ? 0 : linear_parameters(model.hidden, model.vocab, false);
   return parameters;
+}
+
+std::uint64_t expert_capacity(const TransformerSpec& model, std::uint64_t tokens) {
+  const Wide share = Wide{count(model.capacity_factor.num())} * tokens * count(model.top_k);
+  const Wide parts = Wide{count(model.capacity_factor.den())} * count(model.experts);
+  return static_cast<std::uint64_t>((share + parts - 1) / parts);
 }
 
 std::uint64_t model_flops(const TransformerSpec& model, std::uint64_t sequences) {
@@ -103,7 +115,7 @@ double full_score_factor(const TransformerSpec& model) {
 }
 
 bool megatron_activations_apply(const TransformerSpec& model) {
-  return model.kv_heads == model.heads && model.q_width() == model.hidden && model.mlp == Mlp::gelu &&
+  return !model.routes() && model.kv_heads == model.heads && model.q_width() == model.hidden && model.mlp == Mlp::gelu &&
          model.ffn == 4 * model.hidden && model.attention_kernel == AttentionKernel::materialized;
 }
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "base/rational.h"
+
 namespace wafersim::models {
 
 enum class Mlp { gelu, swiglu };
@@ -36,7 +38,12 @@ struct TransformerSpec {
   bool head = true;                ///< false: no final norm, LM head and loss
   AttentionMask attention = AttentionMask::causal;
   AttentionKernel attention_kernel = AttentionKernel::fused;
+  /// Mixture of experts: so many MLPs in every layer, of which a token passes `top_k`; 0: one MLP for all tokens.
+  std::int64_t experts = 0;
+  std::int64_t top_k = 0;
+  Rational capacity_factor = 1;    ///< slots of an expert, in terms of an even share of the choices
 
+  bool routes() const { return experts > 0; }
   std::int64_t q_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
   bool has_qkv_bias() const { return qkv_bias.value_or(linear_bias); }
@@ -45,21 +52,27 @@ struct TransformerSpec {
 /// Exact parameter counts, unpadded.
 struct ParameterCount {
   std::uint64_t attention_per_layer = 0;  ///< q, k, v, output projections with biases
-  std::uint64_t mlp_per_layer = 0;
+  std::uint64_t mlp_per_layer = 0;        ///< of all experts
+  std::uint64_t router_per_layer = 0;     ///< hidden x experts
   std::uint64_t norms_per_layer = 0;
   std::uint64_t embedding = 0;            ///< token and learned position embeddings
   std::uint64_t final_norm = 0;
   std::uint64_t head = 0;                 ///< 0 when tied
-  std::uint64_t per_layer() const { return attention_per_layer + mlp_per_layer + norms_per_layer; }
+  std::uint64_t per_layer() const { return attention_per_layer + mlp_per_layer + router_per_layer + norms_per_layer; }
   std::uint64_t total(int layers) const {
     return per_layer() * static_cast<std::uint64_t>(layers) + embedding + final_norm + head;
   }
 };
 ParameterCount count_parameters(const TransformerSpec& model);
 
+/// Slots that each expert has for the tokens of one rank: ceil(capacity_factor x tokens x top_k / experts). Choices
+/// beyond them are dropped, slots beyond the choices padded. A factor of experts / top_k, the largest that is of use,
+/// makes a slot for every token.
+std::uint64_t expert_capacity(const TransformerSpec& model, std::uint64_t tokens);
+
 /// Model FLOPs of one training iteration over `sequences` sequences: GEMMs only, forward + backward (3x forward), full
 /// s x s scores whatever the mask (the convention of Narayanan et al. 2021, eq. 3, and of "MFU"), no recompute.
-/// For MHA with a 4h GELU MLP this is 72 B s L h^2 (1 + s/(6h) + V/(12 L h)). Returned as an exact integer; throws
+/// Of experts the router and the `top_k` that a token passes, whatever their capacity. For MHA with a 4h GELU MLP this is 72 B s L h^2 (1 + s/(6h) + V/(12 L h)). Returned as an exact integer; throws
 /// PlanError when it does not fit 64 bits (it is proportional to `sequences`, so the count of one can be scaled).
 std::uint64_t model_flops(const TransformerSpec& model, std::uint64_t sequences);
 

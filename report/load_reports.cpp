@@ -66,10 +66,14 @@ void add_streams(std::vector<ReportLine>& lines, const workloads::StreamReport& 
   for (std::size_t pair = 0; pair < kPairNames.size(); ++pair) {
     const workloads::StreamVolumes& volumes = report.volumes[pair];
     const bool inputs = report.inputs[pair];
-    lines.push_back({fmt::format("  {}", kPairNames[pair]),
-                     fmt::format("{}, {}; {} would be {}", operand_name(inputs),
-                                 human_bytes(inputs ? volumes.inputs : volumes.weights), operand_name(!inputs),
-                                 human_bytes(inputs ? volumes.weights : volumes.inputs))});
+    const std::string label = fmt::format("  {}", kPairNames[pair]);
+    if (!volumes.inputs) {
+      lines.push_back({label, fmt::format("weights, {}, as always with experts", human_bytes(volumes.weights))});
+      continue;
+    }
+    lines.push_back({label, fmt::format("{}, {}; {} would be {}", operand_name(inputs),
+                                        human_bytes(inputs ? *volumes.inputs : volumes.weights), operand_name(!inputs),
+                                        human_bytes(inputs ? volumes.weights : *volumes.inputs))});
   }
 }
 
@@ -81,7 +85,7 @@ Json stream_report_json(const std::optional<workloads::StreamReport>& report) {
   for (std::size_t pair = 0; pair < kPairNames.size(); ++pair) {
     json[kPairNames[pair]] = {{"operand", operand_name(report->inputs[pair])},
                               {"bytes_with_weights", report->volumes[pair].weights},
-                              {"bytes_with_inputs", report->volumes[pair].inputs}};
+                              {"bytes_with_inputs", report->volumes[pair].inputs ? Json(*report->volumes[pair].inputs) : Json()}};
   }
   return json;
 }

@@ -37,6 +37,7 @@ Json plan_block(const RunContext& run) {
   return {{"dp", run.plan.dp},
           {"tp", run.plan.tp},
           {"tatp", run.plan.tatp},
+          {"ep", run.plan.ep},
           {"pp", run.plan.pp},
           {"sp", sequence_parallel_name(run.plan.sp)},
           {"sp_degree", run.plan.sp_degree},

@@ -29,6 +29,7 @@ void draw_title(Canvas& canvas, const RunContext& run) {
                   topology::to_string(run.mesh.shape()), run.plan.dp, run.plan.pp, run.plan.tp);
   if (run.plan.tatp > 1) machine += fmt::format(" x tatp {}", run.plan.tatp);
   if (run.plan.sp_degree > 1) machine += fmt::format(" x sp {}", run.plan.sp_degree);
+  if (run.plan.ep > 1) machine += fmt::format(", ep {}", run.plan.ep);
   canvas.line(canvas.paint(Ink::title, run.name));
   canvas.line(canvas.paint(Ink::dim, machine));
   if (!run.measurements.partial) return;

@@ -13,6 +13,8 @@ constexpr Bytes kFp32Bytes = 4;
 struct TokenCollectives {
   std::uint64_t gathers = 0;  ///< of the residual stream
   std::uint64_t sums = 0;     ///< of the residual stream: reduce-scatter with SP, all-reduce without
+  std::uint64_t gate_gathers = 0;  ///< of the router's gates: one fp32 a choice
+  std::uint64_t gate_sums = 0;     ///< of their gradients, as sums
   std::uint64_t scalars = 0;  ///< all-reduces of one fp32 a token
 };
 
@@ -22,7 +24,9 @@ struct BucketRows {
       0;  ///< norms, output biases, positions: each rank has the gradients of its tokens
   std::uint64_t others = 0;
   std::uint64_t uses = 2;  ///< steps of a microbatch that use the weights: forward, backward, recompute
-  std::uint64_t all() const { return token_sums + others; }
+  std::uint64_t experts = 0;  ///< of a rank's experts, which the replicas of one ep rank hold
+  std::uint64_t of_all_replicas() const { return token_sums + others; }
+  std::uint64_t all() const { return of_all_replicas() + experts; }
 };
 
 class PlanTraffic {
@@ -33,6 +37,7 @@ class PlanTraffic {
   std::vector<AxisTraffic> run() {
     for (int stage = 0; stage < plan_.pp; ++stage) {
       add_token_collectives(stage);
+      add_experts(stage);
       add_product_streams(source_, list_, stage);
       add_attention_traffic(source_, list_, stage);
       for (int tp = 0; tp < plan_.tp; ++tp) add_line_heads(stage, tp);
@@ -57,14 +62,18 @@ class PlanTraffic {
 
   /// Of one layer and microbatch. The backward pass gathers each block's gradient (with parallel residuals
   /// both have the same), and each saved input once more for the weight gradients; a weight pass of its own
-  /// gathers the gradients as well.
+  /// gathers the gradients as well. Experts have what their weight gradients need in rows of their own.
   TokenCollectives layer_collectives() const {
+    const bool routes = source_.model.routes();
     const std::uint64_t blocks = 2;
     const std::uint64_t outputs = source_.model.parallel_residual ? 1 : 2;
-    const std::uint64_t sums = source_.forwards * outputs + blocks;
-    if (!source_.sequence_parallel()) return {0, sums, 0};
-    const std::uint64_t backwards = splits_backward(plan_.schedule) ? 2 : 1;
-    return {source_.forwards * blocks + backwards * outputs + blocks, sums, 0};
+    const std::uint64_t inputs = routes ? 1 : blocks;
+    TokenCollectives all{.sums = source_.forwards * outputs + blocks, .gate_sums = routes ? 1U : 0U};
+    if (!source_.sequence_parallel()) return all;
+    const std::uint64_t again = splits_backward(plan_.schedule) ? (routes ? 1 : outputs) : 0;
+    all.gathers = source_.forwards * blocks + outputs + again + inputs;
+    all.gate_gathers = routes ? source_.forwards : 0;
+    return all;
   }
 
   /// Of a stage and microbatch.
@@ -73,6 +82,8 @@ class PlanTraffic {
     const std::uint64_t layers = source_.layers(stage);
     all.gathers *= layers;
     all.sums *= layers;
+    all.gate_gathers *= layers;
+    all.gate_sums *= layers;
     const std::uint64_t gather = source_.sequence_parallel() ? 1 : 0;
     if (source_.has_embedding(stage) && !source_.replicates_table()) {
       all.sums += 1;
@@ -106,6 +117,30 @@ class PlanTraffic {
         add(TrafficPattern::all_gather, stream_row(), all.gathers);
         add(sums, stream_row(), all.sums);
         add(TrafficPattern::all_reduce, kFp32Bytes, all.scalars);
+        const Bytes gates = kFp32Bytes * static_cast<std::uint64_t>(source_.model.top_k);
+        add(TrafficPattern::all_gather, gates, all.gate_gathers);
+        add(sums, gates, all.gate_sums);
+      }
+    }
+  }
+
+  /// Slots for the tokens of each rank at the experts of every other: inputs and outputs in each forward pass, and their
+  /// gradients.
+  void add_experts(int stage) {
+    if (plan_.ep == 1) return;
+    for (int sp = 0; sp < plan_.sp_degree; ++sp) {
+      for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
+        const auto experts = static_cast<std::uint64_t>(source_.model.experts / plan_.ep);
+        const std::uint64_t slots = experts * models::expert_capacity(source_.model, source_.tokens(sp, tatp));
+        const std::vector<std::uint64_t> parts(static_cast<std::size_t>(plan_.ep), slots), factors(parts.size(), 1);
+        list_.add({.axis = Axis::ep,
+                   .pattern = TrafficPattern::exchange,
+                   .rows = slots * parts.size(),
+                   .row_bytes = stream_row(),
+                   .parts = parts,
+                   .factors = factors,
+                   .times = 2 * (source_.forwards + 1) * source_.layer_passes(stage),
+                   .spans = list_.at({{Axis::pp, stage}, {Axis::sp, sp}, {Axis::tatp, tatp}})});
       }
     }
   }
@@ -160,10 +195,14 @@ class PlanTraffic {
     const bool tied = source_.model.tied_embeddings && source_.model.embedding;
     std::vector<std::pair<BucketRows, std::uint64_t>> all;
     const std::vector<Region> layer = layout.layer(tp, tatp);
-    const std::uint64_t sums = layer.front().rows;  // norms and output biases
+    const std::uint64_t sums = layer.front().rows;  // norms, output biases and router
     const std::uint64_t remade = source_.remade_layers(stage);
-    all.push_back({{sums, parameters_in(layer) - sums}, source_.layers(stage) - remade});
-    if (remade > 0) all.push_back({{sums, parameters_in(layer) - sums, 3}, remade});
+    BucketRows rows{.token_sums = sums,
+                    .others = parameters_in(layer) - sums,
+                    .experts = parameters_in(layout.experts(tp, tatp, source_.shard(tp, 0).experts))};
+    all.push_back({rows, source_.layers(stage) - remade});
+    rows.uses = 3;
+    if (remade > 0) all.push_back({rows, remade});
     if (source_.has_embedding(stage) && source_.replicates_table()) {
       all.push_back({{layout.positions().rows + layout.whole_table().rows, 0}, 1});
     } else if (source_.has_embedding(stage)) {
@@ -181,14 +220,15 @@ class PlanTraffic {
     for (const auto& [bucket, times] : buckets(stage, tp, tatp)) {
       const std::uint64_t sums = times * (plan_.shards_gradients() ? source_.microbatches : 1);
       const std::uint64_t gathers = times * (plan_.shards_parameters() ? bucket.uses * source_.microbatches : 1);
-      const auto add = [&](Axis axis, TrafficPattern pattern, std::uint64_t rows) {
+      const auto add = [&](Axis axis, TrafficPattern pattern, std::uint64_t rows, bool replicas = false) {
         AxisTraffic traffic{
             .axis = axis,
             .pattern = pattern,
             .rows = rows,
             .row_bytes = pattern == TrafficPattern::all_gather ? source_.element : source_.gradient,
             .times = pattern == TrafficPattern::all_gather ? gathers : sums,
-            .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}, {Axis::tatp, tatp}})};
+            .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}, {Axis::tatp, tatp}}),
+            .replicas = replicas};
         traffic.spans[static_cast<std::size_t>(axis)] = {0, plan_.degree(axis)};
         list_.add(std::move(traffic));
       };
@@ -196,11 +236,13 @@ class PlanTraffic {
         add(Axis::tp, TrafficPattern::all_reduce, bucket.token_sums);
       if (tatp == 0) add(Axis::tatp, TrafficPattern::all_reduce, bucket.token_sums);
       add(Axis::sp, TrafficPattern::all_reduce, bucket.all());
-      add(Axis::dp, plan_.zero == 0 ? TrafficPattern::all_reduce : TrafficPattern::reduce_scatter,
-          bucket.all());
+      const auto sum = plan_.zero == 0 ? TrafficPattern::all_reduce : TrafficPattern::reduce_scatter;
+      add(Axis::dp, sum, bucket.of_all_replicas(), true);
+      add(Axis::dp, sum, bucket.experts);
       const bool updates = plan_.zero > 0 && source_.training.optimizer != Optimizer::none;
       if (updates || plan_.shards_parameters()) {
-        add(Axis::dp, TrafficPattern::all_gather, bucket.all());
+        add(Axis::dp, TrafficPattern::all_gather, bucket.of_all_replicas(), true);
+        add(Axis::dp, TrafficPattern::all_gather, bucket.experts);
       }
     }
   }
@@ -254,12 +296,13 @@ class PlanTraffic {
     for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
       for (int tp = 0; tp < plan_.tp; ++tp) {
         const std::uint64_t tied = source_.layout.table(false, tp, tatp).rows;
-        for (int dp = 0; dp < plan_.dp; ++dp) {
+        for (int replica = 0; replica < plan_.dp; ++replica) {
+          const std::pair dp{Axis::dp, replica / plan_.ep}, ep{Axis::ep, replica % plan_.ep};
           list_.add({.axis = Axis::pp,
                      .pattern = TrafficPattern::between_ends,
-                     .rows = plan_.zero == 0 ? tied : share(tied, plan_.dp, dp),
+                     .rows = plan_.zero == 0 ? tied : share(tied, plan_.dp, replica),
                      .row_bytes = source_.gradient,
-                     .spans = list_.at({{Axis::tp, tp}, {Axis::tatp, tatp}, {Axis::dp, dp}})});
+                     .spans = list_.at({{Axis::tp, tp}, {Axis::tatp, tatp}, dp, ep})});
         }
       }
     }
@@ -267,10 +310,13 @@ class PlanTraffic {
 
   void add_gradient_norm() {
     if (!source_.training.clip_grad || source_.training.optimizer == Optimizer::none) return;
-    std::vector<Axis> axes = {Axis::tp, Axis::tatp, Axis::sp, Axis::pp};
-    if (plan_.zero > 0) axes.push_back(Axis::dp);
-    for (const Axis axis : axes)
-      list_.add({.axis = axis, .rows = 1, .row_bytes = kFp32Bytes, .spans = list_.at({})});
+    for (const Axis axis : {Axis::tp, Axis::tatp, Axis::sp, Axis::pp, plan_.zero > 0 ? Axis::dp : Axis::ep}) {
+      list_.add({.axis = axis,
+                 .rows = 1,
+                 .row_bytes = kFp32Bytes,
+                 .spans = list_.at({}),
+                 .replicas = axis == Axis::dp});
+    }
   }
 
   TrafficSource source_;

@@ -45,6 +45,9 @@ struct AxisTraffic {
   std::vector<std::uint64_t> factors{};
   std::uint64_t times = 1;
   RankSpans spans{};
+  bool replicas = false;  ///< of dp: the members are all replicas, over ep and dp
+  /// Ranks of a group.
+  int members() const { return span(axis).count * (replicas ? span(Axis::ep).count : 1); }
   RankSpan span(Axis of) const { return spans[static_cast<std::size_t>(of)]; }
   Bytes bytes() const { return rows * row_bytes; }
   auto operator<=>(const AxisTraffic&) const = default;

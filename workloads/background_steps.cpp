@@ -13,11 +13,12 @@ std::uint32_t make_template(const char* name, Trace& trace, const PlanRanks& pla
   return step.finish();
 }
 
-/// Over which groups the gradient norm is summed. Replicas hold the same gradients unless they share them out.
+/// Over which groups the gradient norm is summed. Replicas hold the same gradients unless they share them out, but for
+/// those of experts.
 std::vector<Group> norm_groups(const PlanRanks& plan, const Ranks& ranks) {
   const RankContext& context = plan.context(ranks);
   std::vector<Group> result{context.tp, context.tatp, context.sp, plan.group(Axis::pp, ranks.pp)};
-  if (plan.plan().shards_optimizer()) result.push_back(plan.dp_group(ranks));
+  result.push_back(plan.plan().shards_optimizer() ? plan.replicas(ranks).all : context.ep);
   return result;
 }
 
@@ -25,24 +26,23 @@ std::vector<Group> norm_groups(const PlanRanks& plan, const Ranks& ranks) {
 
 std::map<std::int32_t, std::uint32_t> sync_templates(Trace& trace, const PlanRanks& plan, const Ranks& ranks) {
   std::map<std::int32_t, std::uint32_t> result;
-  const Group dp = plan.dp_group(ranks);
+  const Replicas replicas = plan.replicas(ranks);
   for (const auto& [layer, bucket] : plan.buckets(ranks)) {
     StepEmitter step(trace, "gradient_sync", plan.context(ranks));
-    if (dp.size == 1 && !needs_inner_sync(step, bucket)) continue;
-    emit_gradient_sync(step, dp, bucket);
+    if (replicas.all.size == 1 && !needs_inner_sync(step, bucket)) continue;
+    emit_gradient_sync(step, replicas, bucket);
     result[layer] = step.finish();
   }
   return result;
 }
 
 void add_tied_gradient_sync(ProgramBuilder& program, Trace& trace, const PlanRanks& plan, const Ranks& ranks) {
-  const Group tie = plan.tie_group(ranks);
-  if (tie.size == 1) return;
+  if (!plan.ties(ranks)) return;
   const Bucket bucket = plan.buckets(ranks).at(tied_bucket(plan.input().model));
   program.tied_gradient_sync(
       {.step_template = make_template(
            "gradient_sync.tied", trace, plan, ranks,
-           [&](StepEmitter& step) { emit_tied_gradient_sync(step, plan.dp_group(ranks), tie, bucket); }),
+           [&](StepEmitter& step) { emit_tied_gradient_sync(step, plan.replicas(ranks), plan.ends(ranks), bucket); }),
        .kind = StepKind::gradient_sync});
 }
 
@@ -54,13 +54,13 @@ void add_update(ProgramBuilder& program, Trace& trace, const PlanRanks& plan, co
   program.optimizer(
       {.step_template = make_template(
            "optimizer", trace, plan, ranks,
-           [&](StepEmitter& step) { emit_optimizer(step, plan.dp_group(ranks), all, norm_groups(plan, ranks)); }),
+           [&](StepEmitter& step) { emit_optimizer(step, plan.replicas(ranks), all, norm_groups(plan, ranks)); }),
        .kind = StepKind::optimizer});
   if (!plan.plan().shards_optimizer() || plan.plan().shards_parameters()) return;
   for (const auto& [layer, bucket] : buckets) {
     const std::uint32_t gather =
         make_template("parameter_gather", trace, plan, ranks,
-                      [&](StepEmitter& step) { emit_parameter_gather(step, plan.dp_group(ranks), bucket); });
+                      [&](StepEmitter& step) { emit_parameter_gather(step, plan.replicas(ranks), bucket); });
     program.parameter_gather({.step_template = gather, .kind = StepKind::parameter_gather, .layer = layer});
   }
 }
@@ -82,7 +82,7 @@ ParameterPrefetch parameter_prefetch(ProgramBuilder& program, Trace& trace, cons
       if (fresh) {
         known->second = make_template(
             "parameter_gather", trace, plan, ranks,
-            [&](StepEmitter& emitter) { emit_parameter_gather(emitter, plan.dp_group(ranks), found->second); });
+            [&](StepEmitter& emitter) { emit_parameter_gather(emitter, plan.replicas(ranks), found->second); });
       }
       gathers.push_back({.step_template = known->second,
                          .kind = StepKind::parameter_gather,

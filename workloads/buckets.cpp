@@ -8,8 +8,17 @@ namespace wafersim::workloads {
 
 namespace {
 
-/// Whether a tile counts what all inner ranks hold in the gradient norm: the first one does.
-bool counts_shared(const InnerRank& rank) { return rank == InnerRank{}; }
+/// Which ranks count a parameter in the gradient norm: the first of those that hold it. Ranks of ep hold the same but
+/// for experts, or, where replicas share gradients out, shares of it that all count.
+bool counts_for_ep(const RankContext& context) {
+  return context.input.plan.shards_optimizer() || context.shard.rank.ep == 0;
+}
+bool counts_own(const RankContext& context) { return context.shard.rank.sp == 0 && counts_for_ep(context); }
+/// Of what all inner ranks hold.
+bool counts_shared(const RankContext& context) {
+  const InnerRank& rank = context.shard.rank;
+  return rank.tp == 0 && rank.tatp == 0 && counts_own(context);
+}
 
 Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context, std::int32_t layer) {
   const InnerRank& rank = context.shard.rank;
@@ -17,11 +26,11 @@ Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context, s
   const auto shared_kv = layout.replicated_kv(rank.tp, rank.tatp);
   for (const Region& region : layout.layer(rank.tp, rank.tatp)) {
     BucketPart part{layer, region};
-    part.counts = rank.sp == 0;
+    part.counts = counts_own(context);
     if (region.row == 0) {
-      // Norms and output biases come first.
+      // Norms, output biases and router come first.
       part.token_sums = true;
-      part.counts = counts_shared(rank);
+      part.counts = counts_shared(context);
     }
     for (const auto& shared : shared_kv) {
       if (region != shared.region) continue;
@@ -34,6 +43,9 @@ Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context, s
                     is_first(layout.line_sharers(rank.tp), rank.tatp);
     }
     bucket.parts.push_back(part);
+  }
+  for (const Region& region : layout.experts(rank.tp, rank.tatp, context.shard.experts)) {
+    bucket.parts.push_back({.layer = layer, .region = region, .counts = rank.sp == 0, .of_experts = true});
   }
   return bucket;
 }
@@ -53,7 +65,30 @@ Bucket cut(const Bucket& bucket, std::uint64_t first, std::uint64_t end) {
   return result;
 }
 
+Bucket joined(Bucket first, const Bucket& second) {
+  first.parts.insert(first.parts.end(), second.parts.begin(), second.parts.end());
+  return first;
+}
+
+Bucket cut_share(const Bucket& bucket, const Group& group) {
+  const Range own = share_range(bucket.parameters(), group.size, group.rank);
+  return cut(bucket, own.first, own.end());
+}
+
+Bucket cut_others(const Bucket& bucket, const Group& group) {
+  const Range own = share_range(bucket.parameters(), group.size, group.rank);
+  return joined(cut(bucket, 0, own.first), cut(bucket, own.end(), bucket.parameters()));
+}
+
 }  // namespace
+
+Bucket Bucket::part(bool of_experts) const {
+  Bucket result{layer, {}};
+  for (const BucketPart& each : parts) {
+    if (each.of_experts == of_experts) result.parts.push_back(each);
+  }
+  return result;
+}
 
 std::uint64_t Bucket::parameters() const {
   std::uint64_t total = 0;
@@ -81,12 +116,12 @@ std::map<std::int32_t, Bucket> parameter_buckets(const LoweringInput& input, con
   };
   if (input.model.embedding && stage == 0) {
     const bool whole = input.plan.embedding == EmbeddingTable::replicated;
-    add(-1, {.layer = -1, .region = layout.positions(), .token_sums = true, .counts = counts_shared(rank)});
+    add(-1, {.layer = -1, .region = layout.positions(), .token_sums = true, .counts = counts_shared(context)});
     add(across ? tied_bucket(input.model) : -1,
         {.layer = -1,
          .region = whole ? layout.whole_table() : layout.table(false, rank.tp, rank.tatp),
          .token_sums = whole,
-         .counts = whole ? counts_shared(rank) : rank.sp == 0});
+         .counts = whole ? counts_shared(context) : counts_own(context)});
   }
   for (int chunk = 0; chunk < input.plan.virtual_stages; ++chunk) {
     const LayerRange range = virtual_stage_layers(input.plan, input.model.layers, chunk * input.plan.pp + stage);
@@ -95,8 +130,8 @@ std::map<std::int32_t, Bucket> parameter_buckets(const LoweringInput& input, con
     }
   }
   if (input.model.head && stage == input.plan.pp - 1) {
-    add(head, {.layer = head, .region = layout.final_norm(), .token_sums = true, .counts = counts_shared(rank)});
-    if (!tied) add(head, {.layer = head, .region = layout.table(true, rank.tp, rank.tatp), .counts = rank.sp == 0});
+    add(head, {.layer = head, .region = layout.final_norm(), .token_sums = true, .counts = counts_shared(context)});
+    if (!tied) add(head, {.layer = head, .region = layout.table(true, rank.tp, rank.tatp), .counts = counts_own(context)});
     if (across) {
       // The other end counts it.
       add(tied_bucket(input.model), {.layer = -1, .region = layout.table(false, rank.tp, rank.tatp), .counts = false});
@@ -111,17 +146,16 @@ std::vector<std::int32_t> used_buckets(const models::TransformerSpec& model, Ste
   return {model.layers, tied_bucket(model), -1};
 }
 
-Bucket bucket_share(const Bucket& bucket, int replicas, int replica) {
-  const Range own = share_range(bucket.parameters(), replicas, replica);
-  return cut(bucket, own.first, own.end());
+Bucket bucket_share(const Bucket& bucket, const Replicas& replicas) {
+  return joined(cut_share(bucket.part(false), replicas.all), cut_share(bucket.part(true), replicas.experts));
 }
 
-Bucket bucket_of_others(const Bucket& bucket, int replicas, int replica) {
-  const Range own = share_range(bucket.parameters(), replicas, replica);
-  Bucket result = cut(bucket, 0, own.first);
-  const Bucket behind = cut(bucket, own.end(), bucket.parameters());
-  result.parts.insert(result.parts.end(), behind.parts.begin(), behind.parts.end());
-  return result;
+Bucket bucket_of_others(const Bucket& bucket, const Replicas& replicas) {
+  return joined(cut_others(bucket.part(false), replicas.all), cut_others(bucket.part(true), replicas.experts));
+}
+
+Bucket bucket_of_several(const Bucket& bucket, const Replicas& replicas) {
+  return replicas.experts.size > 1 ? bucket : bucket.part(false);
 }
 
 Views bucket_views(StepEmitter& step, const Bucket& bucket, BucketOf what, SeenFrom from) {

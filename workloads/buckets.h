@@ -15,6 +15,14 @@ struct BucketPart {
   bool token_sums = false;  ///< its gradient is made from the tokens of the rank's residual stream alone
   int kv_head = -1;         ///< k and v blocks that several ranks may hold: of which head
   bool counts = true;       ///< in the gradient norm: one of the tiles of a replica that hold it counts it
+  bool of_experts = false;  ///< held by the replicas of one ep rank only
+};
+
+/// The replicas of a tile, and those of them that hold the same experts: among whom weights, gradients and optimizer
+/// states are summed, gathered and shared out.
+struct Replicas {
+  Group all;
+  Group experts;
 };
 
 /// The weights that one gradient_sync or parameter_gather step is about.
@@ -22,6 +30,8 @@ struct Bucket {
   std::int32_t layer = 0;  ///< of its gradient_sync and parameter_gather steps
   std::vector<BucketPart> parts;
   std::uint64_t parameters() const;
+  /// The parts of experts, or the others.
+  Bucket part(bool of_experts) const;
 };
 
 /// Both ends of the pipeline hold the embedding's weight.
@@ -38,9 +48,12 @@ std::map<std::int32_t, Bucket> parameter_buckets(const LoweringInput& input, con
 /// Those that a step of the model may use; a tile need not hold all of them.
 std::vector<std::int32_t> used_buckets(const models::TransformerSpec& model, StepKind kind, std::int32_t layer);
 
-/// The share of a bucket that belongs to one of `replicas` (ZeRO), and what belongs to the others.
-Bucket bucket_share(const Bucket& bucket, int replicas, int replica);
-Bucket bucket_of_others(const Bucket& bucket, int replicas, int replica);
+/// The share of a bucket that belongs to a replica (ZeRO), and what belongs to the others: of what all replicas hold,
+/// then of the experts.
+Bucket bucket_share(const Bucket& bucket, const Replicas& replicas);
+Bucket bucket_of_others(const Bucket& bucket, const Replicas& replicas);
+/// The parts that several replicas hold.
+Bucket bucket_of_several(const Bucket& bucket, const Replicas& replicas);
 
 /// A bucket's weights or gradients as one of its own steps sees them, so that the buckets of all layers share
 /// templates, or as a step of no layer does.

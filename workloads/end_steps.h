@@ -28,19 +28,19 @@ void emit_head_backward(StepEmitter& step);
 /// where the sequence is cut over ranks of its own.
 bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket);
 
-/// Sums a bucket's gradients over the ranks of a replica that share them, then over the replicas: all-reduce, or
-/// reduce-scatter with zero 1 and more, of values of the gradient precision. With zero 2 and 3 the replica's share is
+/// Sums a bucket's gradients over the ranks of a replica that share them, then over the replicas (of experts over those
+/// that hold them): all-reduce, or reduce-scatter with zero 1 and more, of values of the gradient precision. With zero 2 and 3 the replica's share is
 /// added to that of earlier microbatches.
-void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket);
+void emit_gradient_sync(StepEmitter& step, const Replicas& replicas, const Bucket& bucket);
 
 /// Sums the gradients of a bucket of tied weights, which the replicas have summed already, with the other end of
 /// the pipeline: the tile's own shard only with zero 1 and more.
-void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket);
+void emit_tied_gradient_sync(StepEmitter& step, const Replicas& replicas, const Group& tie, const Bucket& bucket);
 
 /// The global gradient norm, of parts that count, and the optimizer on the parameters that the tile updates:
 /// all of `buckets`, or its share of each with zero 1 and more. `groups`: over which the norm is summed, in this
 /// order.
-void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket>& buckets,
+void emit_optimizer(StepEmitter& step, const Replicas& replicas, const std::vector<Bucket>& buckets,
                     const std::vector<Group>& groups);
 
 /// A buffer for the gradients of one microbatch (zero 2 and 3), from the start of the first step that writes them to
@@ -49,9 +49,9 @@ void hold_gradients(StepEmitter& step, const Bucket& bucket);
 
 /// Collects the weights of a bucket from the replicas: updated ones (zero 1 and 2), or before a step that uses them, in
 /// a buffer of their own (zero 3).
-void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket);
+void emit_parameter_gather(StepEmitter& step, const Replicas& replicas, const Bucket& bucket);
 
 /// Gives up the parameters of other replicas after all uses in a step (zero 3).
-void release_parameters(StepEmitter& step, const Group& dp, const Bucket& bucket, SeenFrom from);
+void release_parameters(StepEmitter& step, const Replicas& replicas, const Bucket& bucket, SeenFrom from);
 
 }  // namespace wafersim::workloads

@@ -96,9 +96,14 @@ inline constexpr std::uint64_t kSwigluBackward =
     12;                                      ///< sigmoid 6, gradients of gate and up by three products each
 inline constexpr std::uint64_t kRotary = 3;  ///< two products and one addition per element of q and k
 inline constexpr std::uint64_t kResidual = 1;
+inline constexpr std::uint64_t kCombine = 2;          ///< an expert's output times its weight, added up
+inline constexpr std::uint64_t kCombineBackward = 3;  ///< gradients of the output, 1, and of the weight, a row sum, 2
 inline constexpr std::uint64_t kDropout = 2;  ///< mask and scale; the random bits are not counted
 }  // namespace vector_flops
 std::uint64_t norm_flops(const models::TransformerSpec& model);
+/// Of an element of the activated tensor.
+std::uint64_t activation_flops(const models::TransformerSpec& model);
+std::uint64_t activation_backward_flops(const models::TransformerSpec& model);
 
 /// The tensor of the norm before attention (0) or the MLP (1).
 const char* norm_name(int which);

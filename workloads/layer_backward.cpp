@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "workloads/attention.h"
+#include "workloads/experts.h"
 #include "workloads/layer.h"
 #include "workloads/layer_weight.h"
 #include "workloads/linear.h"
@@ -20,6 +21,11 @@ struct Backward {
   /// The operations that the step waits for besides the ones on the way to its result.
   Deps weight_gradients{};
   const Shard& shard() const { return step.shard(); }
+  bool routes() const { return step.model().routes(); }
+  /// The gradient of a block's output stays for the weight gradients' step, unless experts have it in rows of their own.
+  bool keeps_gradient(int which) const {
+    return split && (which == 0 || !routes() || step.model().parallel_residual);
+  }
 };
 
 /// dX of a weight into a new buffer; `output_traffic` is that of dY.
@@ -51,10 +57,11 @@ StreamGradient dropout_gradient(Backward& b, int which, const StreamGradient& gr
   const Bytes bytes = s.local_stream_bytes();
   Views dropped = b.step.local(name);
   Deps ready = b.step.vector(vector_flops::kDropout * s.local_tokens * s.hidden,
-                             Traffic{.scratch = bytes, .saved = s.residual_mask_bytes()} + kept(bytes, b.split),
+                             Traffic{.scratch = bytes, .saved = s.residual_mask_bytes()} +
+                                 kept(bytes, b.keeps_gradient(which)),
                              gradient.ready, {.kernel = Kernel::copy, .reads = gradient.views, .writes = dropped},
                              bytes);
-  return {name, std::move(dropped), std::move(ready), b.split};
+  return {name, std::move(dropped), std::move(ready), b.keeps_gradient(which)};
 }
 
 /// Frees the mask and the buffer that dropout_gradient() took, or the mask alone.
@@ -97,16 +104,21 @@ std::string partial_name(int which) { return which == 0 ? "norm1.gradient" : "no
 BlockGradient mlp_input_gradient(Backward& b, const StreamGradient& gradient) {
   StepEmitter& step = b.step;
   const Shard& s = b.shard();
+  if (b.routes()) {
+    const ExpertGradient made =
+        emit_expert_input_gradients(step, gradient.name, kept(s.stream_bytes(), gradient.kept && !s.gathers()),
+                                    gradient.ready, partial_name(1), b.split);
+    b.weight_gradients = join(std::move(b.weight_gradients), made.router);
+    return {made.partial, made.output_used, made.inner};
+  }
   const Bytes activated = s.inner_bytes(1, s.ffn.count);
   const Bytes up = s.inner_bytes(1, s.up_width);
   const Views d_active = step.inner(1, "mlp.activated.gradient", s.ffn);
   const Views d_up_views = linear_output(step, Weight::mlp_up, "mlp.up.gradient");
   const SecondGradient d_activated =
       second_gradient(b, Weight::mlp_down, gradient, d_active, "mlp.activated", gradient.ready);
-  const std::uint64_t flops =
-      step.model().mlp == models::Mlp::swiglu ? vector_flops::kSwigluBackward : vector_flops::kGeluBackward;
   const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
-  const Deps d_up = step.vector(flops * s.inner_tokens(1) * s.ffn.count,
+  const Deps d_up = step.vector(activation_backward_flops(step.model()) * s.inner_tokens(1) * s.ffn.count,
                                 Traffic{.scratch = activated, .saved = up} + kept(up, b.split), d_activated.input,
                                 {.kernel = Kernel::activation_backward,
                                  .reads = d_active + up_views,
@@ -188,17 +200,19 @@ StreamGradient norm_gradient(Backward& b, int which, const Deps& sum, const Stre
 }
 
 /// The saved output of a norm as the weight gradients need it: gathered again after `after`, so that it does
-/// not compete with the gather that the input gradients wait for.
+/// not compete with the gather that the input gradients wait for. Experts have kept their rows of it.
 Deps gather_saved_input(Backward& b, int which, const Deps& after) {
-  return b.shard().gathers() && !b.split ? b.step.gather_tokens(norm_name(which), after) : Deps{};
+  const bool needed = !b.split && (which == 0 || !b.routes());
+  return b.shard().gathers() && needed ? b.step.gather_tokens(norm_name(which), after) : Deps{};
 }
 
 StreamGradient gathered(Backward& b, const StreamGradient& gradient) {
   return {gradient.name, gradient.views, b.step.gather_tokens(gradient.name, gradient.ready), gradient.kept};
 }
 
+/// Where experts took its place, that of the second norm is gone already.
 void release_normed(Backward& b, int which) {
-  if (!b.split) release_saved_norm(b.step, which, b.weight_gradients);
+  if (!b.split && (which == 0 || !b.routes())) release_saved_norm(b.step, which, b.weight_gradients);
 }
 
 StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
@@ -215,7 +229,7 @@ StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, 
   release_normed(b, 1);
   StreamGradient d_middle = norm_gradient(b, 1, d_norm2, gradient, {b.step.local("middle")}, "middle.gradient",
                                           b.step.local("middle.gradient"));
-  d_middle.kept = gradient.kept;
+  d_middle.kept = b.keeps_gradient(0) && !b.shard().dropout;
 
   const StreamGradient d_attention_own = dropout_gradient(b, 0, d_middle);
   const StreamGradient d_attention = gathered(b, d_attention_own);
@@ -280,7 +294,7 @@ void emit_layer_backward(StepEmitter& step, const LayerEdges& edges, Recompute r
 
   Backward backward{step, weights == WeightGradients::own_step};
   // What dropout leaves of it has a buffer of its own, which the weight gradients read.
-  const bool stays = backward.split && !step.shard().dropout;
+  const bool stays = backward.keeps_gradient(1) && !step.shard().dropout;
   const StreamGradient start{tensors::kStreamGradient, step.stream_gradient(1),
                              recompute == Recompute::full ? join(gradient, again) : gradient, stays};
   const StreamGradient result = step.model().parallel_residual ? parallel_backward(backward, start, again)

@@ -1,4 +1,5 @@
 #include "workloads/attention.h"
+#include "workloads/experts.h"
 #include "workloads/layer.h"
 #include "workloads/linear.h"
 
@@ -87,9 +88,16 @@ BlockOutput attention(StepEmitter& step, const Deps& input, const char* sum, con
   return {projected, output};
 }
 
-BlockOutput mlp(StepEmitter& step, const Deps& input, const char* sum, const Retention& keep,
+/// From the norm's output, there after `normed`.
+BlockOutput mlp(StepEmitter& step, const Deps& normed, const char* sum, const Retention& keep,
                 const Deps& add_to) {
   const Shard& s = step.shard();
+  if (step.model().routes()) {
+    const Deps gates = emit_router(step, normed, keep);
+    const ExpertOutput done = emit_experts(step, step.gather_tokens(norm_name(1), normed), gates, sum, keep, add_to);
+    return {done.input_used, done.partial};
+  }
+  const Deps input = step.gather_tokens(norm_name(1), normed);
   const Bytes up_bytes = s.inner_bytes(1, s.up_width);
   const Bytes activated_bytes = s.inner_bytes(1, s.ffn.count);
   const Views up_views = linear_output(step, Weight::mlp_up, "mlp.up");
@@ -101,9 +109,8 @@ BlockOutput mlp(StepEmitter& step, const Deps& input, const char* sum, const Ret
                           .output_traffic = kept(up_bytes, keep.layer),
                           .result_bytes = up_bytes},
                          input);
-  const std::uint64_t flops = step.model().mlp == Mlp::swiglu ? vector_flops::kSwiglu : vector_flops::kGelu;
   const Views active = step.inner(1, "mlp.activated", s.ffn);
-  const Deps activated = step.vector(flops * s.inner_tokens(1) * s.ffn.count,
+  const Deps activated = step.vector(activation_flops(step.model()) * s.inner_tokens(1) * s.ffn.count,
                                      kept(up_bytes + activated_bytes, keep.layer), up,
                                      {.kernel = Kernel::activation, .reads = up_views, .writes = active},
                                      activated_bytes);
@@ -124,8 +131,7 @@ Deps parallel_body(StepEmitter& step, const StreamTensor& input, const Retention
   const Deps normed = step.gather_tokens(norm_name(0), norm(step, 0, input, keep));
   const BlockOutput first = attention(step, normed, "output.sum", keep);
   release_normed(step, 0, first.input_used, keep);
-  const Deps normed2 = step.gather_tokens(norm_name(1), norm(step, 1, input, keep));
-  const BlockOutput second = mlp(step, normed2, "output.sum", keep, first.partial);
+  const BlockOutput second = mlp(step, norm(step, 1, input, keep), "output.sum", keep, first.partial);
   release_normed(step, 1, second.input_used, keep);
   const Deps sum = step.reduce_tokens(step.work("output.sum"), second.partial);
   return residual(step, input, "output.sum", sum, {step.layout().output_bias(0), step.layout().output_bias(1)},
@@ -140,8 +146,7 @@ Deps sequential_body(StepEmitter& step, const StreamTensor& input, const Retenti
   const Deps sum = step.reduce_tokens(step.work("attention.sum"), first.partial);
   const StreamTensor middle = residual(step, input, "attention.sum", sum, {step.layout().output_bias(0)},
                                        step.local("middle"), keep, keep.layer);
-  const Deps normed2 = step.gather_tokens(norm_name(1), norm(step, 1, middle, keep));
-  const BlockOutput second = mlp(step, normed2, "mlp.sum", keep, {});
+  const BlockOutput second = mlp(step, norm(step, 1, middle, keep), "mlp.sum", keep, {});
   release_normed(step, 1, second.input_used, keep);
   const Deps sum2 = step.reduce_tokens(step.work("mlp.sum"), second.partial);
   const StreamTensor output = residual(step, middle, "mlp.sum", sum2, {step.layout().output_bias(1)},
@@ -156,6 +161,14 @@ const char* norm_name(int which) { return which == 0 ? "norm1" : "norm2"; }
 
 std::uint64_t norm_flops(const models::TransformerSpec& model) {
   return model.norm == models::Norm::layernorm ? vector_flops::kLayerNorm : vector_flops::kRmsNorm;
+}
+
+std::uint64_t activation_flops(const models::TransformerSpec& model) {
+  return model.mlp == Mlp::swiglu ? vector_flops::kSwiglu : vector_flops::kGelu;
+}
+
+std::uint64_t activation_backward_flops(const models::TransformerSpec& model) {
+  return model.mlp == Mlp::swiglu ? vector_flops::kSwigluBackward : vector_flops::kGeluBackward;
 }
 
 Retention forward_retention(Recompute recompute, const GroupPlace& place) {
@@ -198,7 +211,7 @@ Bytes saved_bytes_per_layer(const models::TransformerSpec& model, const Shard& s
                                      : 3 * stream + 2 * shard.residual_mask_bytes();
     total += shard.inner_bytes(0, shard.qkv_width() + shard.q_width) +
              shard.statistics_bytes(shard.inner_tokens(0), shard.heads.count);
-    total += shard.inner_bytes(1, shard.up_width + shard.ffn.count);
+    total += model.routes() ? saved_expert_bytes(model, shard) : shard.inner_bytes(1, shard.up_width + shard.ffn.count);
   }
   if (keep.scores) total += shard.saved_scores_bytes(shard.inner_tokens(0), shard.heads.count, shard.sequence);
   return total;

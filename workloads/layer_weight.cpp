@@ -1,5 +1,6 @@
 #include "workloads/layer_weight.h"
 
+#include "workloads/experts.h"
 #include "workloads/linear.h"
 
 namespace wafersim::workloads {
@@ -82,6 +83,7 @@ std::string block_gradient_name(const StepEmitter& step, int which) {
 
 Deps emit_mlp_weight_gradients(StepEmitter& step, const WeightOperands& ready) {
   const Shard& s = step.shard();
+  if (step.model().routes()) return emit_expert_weight_gradients(step, ready);
   return block_weight_gradients(step,
                                 {1, Weight::mlp_up, Weight::mlp_down, step.inner(1, "mlp.activated", s.ffn),
                                  "mlp.up.gradient", s.ffn.count, s.up_width},
@@ -118,29 +120,49 @@ void release_saved_norm(StepEmitter& step, int which, const Deps& after) {
   step.release(step.shard().local_stream_bytes(), after, step.local(norm_name(which)));
 }
 
+namespace {
+
+/// The MLP's part of a weight step, after which attention may gather.
+struct MlpWeights {
+  Deps gathered;
+  Deps done;
+};
+
+/// Experts have their operands in rows of their own: nothing is gathered for them.
+MlpWeights mlp_weight_gradients(StepEmitter& step) {
+  if (step.model().routes()) return {{}, emit_mlp_weight_gradients(step, {.kept = true})};
+  const Deps gradient = step.gather_tokens(block_gradient_name(step, 1), {});
+  const Deps norm = step.gather_tokens(norm_name(1), gradient);
+  const Deps done = emit_mlp_weight_gradients(step, {.output = gradient, .input = norm, .kept = true});
+  return {norm, done};
+}
+
+}  // namespace
+
 void emit_layer_weight(StepEmitter& step) {
   // One gather after the other, so that those which are needed first do not share their links with the rest.
-  const Deps d_mlp = step.gather_tokens(block_gradient_name(step, 1), {});
-  const Deps norm2 = step.gather_tokens(norm_name(1), d_mlp);
-  const Deps mlp = emit_mlp_weight_gradients(step, {.output = d_mlp, .input = norm2, .kept = true});
-  const Deps d_attention =
-      shares_gradient(step) ? norm2 : step.gather_tokens(block_gradient_name(step, 0), norm2);
+  const bool routes = step.model().routes();
+  const MlpWeights mlp = mlp_weight_gradients(step);
+  const Deps d_attention = shares_gradient(step) && !routes ? mlp.gathered
+                                                            : step.gather_tokens(block_gradient_name(step, 0), mlp.gathered);
   const Deps norm1 = step.gather_tokens(norm_name(0), d_attention);
   const Deps attention =
       emit_attention_weight_gradients(step, {.output = d_attention, .input = norm1, .kept = true});
-  release_saved_norm(step, 1, mlp);
+  if (!routes) release_saved_norm(step, 1, mlp.done);
   release_saved_norm(step, 0, attention);
-  const Deps biases = emit_bias_gradients(step, 1, {}, true);
-  release_block_gradient(step, 1, shares_gradient(step) ? join(mlp, attention) : mlp, biases);
-  if (!shares_gradient(step)) {
-    release_block_gradient(step, 0, attention, emit_bias_gradients(step, 0, {}, true));
+  if (shares_gradient(step)) {
+    release_block_gradient(step, 1, join(mlp.done, attention), emit_bias_gradients(step, 1, {}, true));
+    return;
   }
+  if (!routes) release_block_gradient(step, 1, mlp.done, emit_bias_gradients(step, 1, {}, true));
+  release_block_gradient(step, 0, attention, emit_bias_gradients(step, 0, {}, true));
 }
 
 Bytes weight_bytes_per_layer(const models::TransformerSpec& model, const Shard& shard) {
+  const Bytes attention = shard.inner_bytes(0, shard.q_width + shard.qkv_width());
+  if (model.routes()) return 2 * shard.local_stream_bytes() + attention + weight_expert_bytes(shard);
   const std::uint64_t streams = model.parallel_residual ? 3 : 4;  // norms' outputs, gradients of the blocks' outputs
-  return streams * shard.local_stream_bytes() +
-         shard.inner_bytes(0, shard.q_width + shard.qkv_width()) + shard.inner_bytes(1, shard.ffn.count + shard.up_width);
+  return streams * shard.local_stream_bytes() + attention + shard.inner_bytes(1, shard.ffn.count + shard.up_width);
 }
 
 }  // namespace wafersim::workloads

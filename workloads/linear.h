@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "workloads/step_emitter.h"
 
 namespace wafersim::workloads {
@@ -12,13 +14,20 @@ namespace wafersim::workloads {
 Range linear_input_columns(const StepEmitter& step, Weight weight);
 /// Bytes of the input of which the rank has these columns.
 Bytes linear_input_bytes(const StepEmitter& step, Weight weight);
-/// The output of a column-parallel weight in tensor `name`, one view for each run of columns.
+/// The output of a column-parallel weight in tensor `name`, one view for each run of columns: of the rank's tokens, or
+/// of other rows.
 Views linear_output(StepEmitter& step, Weight weight, const std::string& name);
+Views linear_output(StepEmitter& step, Weight weight, const std::string& name, const TokenSet& rows);
+
+/// Which addends the rank has of a row-parallel weight's output, and of the gradient of a column-parallel one's input.
+Terms linear_output_terms(const StepEmitter& step, Weight weight);
+Terms linear_input_terms(const StepEmitter& step, Weight weight);
 
 /// A product with a weight: its input (or the input's gradient) and its output (or the output's gradient).
 struct Product {
   Weight weight = Weight::qkv;
-  Views input;        ///< all tokens of the rank, its columns of the input
+  std::optional<std::uint64_t> expert{};  ///< of an MLP's weights: whose, with the rows that are dispatched to it
+  Views input;        ///< all tokens of the rank, or the expert's rows; its columns of the input
   Traffic input_traffic;
   TensorName output;  ///< its columns are those of the weight
   Traffic output_traffic;

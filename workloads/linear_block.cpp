@@ -28,11 +28,24 @@ Views shared_kv_writes(StepEmitter& step, const Region& region, std::uint64_t kv
   return result;
 }
 
+/// That of an expert has addends of the tokens of all ranks that share the experts out.
+Views expert_gradient(StepEmitter& step, const std::vector<Region>& regions) {
+  const Shard& s = step.shard();
+  const Terms terms{s.work.ordinal, s.tokens, s.all_tokens};
+  Views result;
+  for (int source = 0; source < s.ep; ++source) {
+    Views part = with_terms(step.gradients(regions), terms);
+    for (View& view : part) view.replica = static_cast<std::int16_t>(source - s.rank.ep);
+    result = result + part;
+  }
+  return result;
+}
+
 }  // namespace
 
-WeightSlice weight_slice(const StepEmitter& step, Weight weight, int owner, int chunk) {
+WeightSlice weight_slice(const StepEmitter& step, Weight weight, int owner, int chunk, std::uint64_t expert) {
   const ParameterLayout& layout = step.layout();
-  return layout.weight(weight, step.shard().rank.tp, owner * layout.chunks() + chunk);
+  return layout.weight(weight, step.shard().rank.tp, owner * layout.chunks() + chunk, expert);
 }
 
 Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName& tensor, const TokenSet& tokens) {
@@ -43,7 +56,8 @@ Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName
   return views;
 }
 
-Terms output_terms(const StepEmitter& step, Weight weight) {
+/// Its columns of the input. With parallel residuals the outputs of attention and MLP are one sum.
+Terms linear_output_terms(const StepEmitter& step, Weight weight) {
   const ParameterLayout& layout = step.layout();
   if (!layout.row_parallel(weight)) return {};
   const Range own = linear_input_columns(step, weight);
@@ -53,24 +67,37 @@ Terms output_terms(const StepEmitter& step, Weight weight) {
   return {own.first + (weight == Weight::mlp_down ? attention : 0), own.count, attention + mlp};
 }
 
-Terms input_terms(const StepEmitter& step, Weight weight, int owner, int chunk) {
+/// Its columns of the output, counted tp rank by tp rank. The router has its own part in the gradient of the experts'
+/// input, its columns come last.
+Terms linear_input_terms(const StepEmitter& step, Weight weight) {
   const ParameterLayout& layout = step.layout();
-  const int slice = owner * layout.chunks() + chunk;
   const int own = step.shard().rank.tp;
-  Terms terms{0, weight_slice(step, weight, owner, chunk).width(), 0};
+  Terms terms{0, output_width(step, weight, own), 0};
   const int first = layout.row_parallel(weight) ? own : 0, last = layout.row_parallel(weight) ? own : step.shard().tp - 1;
   for (int tp = first; tp <= last; ++tp) {
     if (tp < own) terms.first += output_width(step, weight, tp);
     terms.total += output_width(step, weight, tp);
   }
-  for (int before = 0; before < slice; ++before) terms.first += layout.weight(weight, own, before).width();
+  if (weight == Weight::mlp_up) terms.total += static_cast<std::uint64_t>(step.model().experts);
   return terms;
 }
 
-Views gradient_writes(StepEmitter& step, Weight weight, const WeightSlice& slice, const TokenSet& tokens) {
+Terms input_terms(const StepEmitter& step, Weight weight, int owner, int chunk) {
+  const ParameterLayout& layout = step.layout();
+  const int slice = owner * layout.chunks() + chunk;
+  Terms terms = linear_input_terms(step, weight);
+  terms.count = weight_slice(step, weight, owner, chunk).width();
+  for (int before = 0; before < slice; ++before) {
+    terms.first += layout.weight(weight, step.shard().rank.tp, before).width();
+  }
+  return terms;
+}
+
+Views gradient_writes(StepEmitter& step, const Product& product, const WeightSlice& slice, const TokenSet& tokens) {
   const Shard& s = step.shard();
+  if (product.expert) return expert_gradient(step, slice.regions);
   const Terms terms{tokens.ordinal, tokens.count(), s.all_tokens};
-  const bool shared_kv = weight == Weight::qkv && !step.layout().replicated_kv(s.rank.tp, s.rank.tatp).empty();
+  const bool shared_kv = product.weight == Weight::qkv && !step.layout().replicated_kv(s.rank.tp, s.rank.tatp).empty();
   if (!shared_kv) return with_terms(step.gradients(slice.regions), terms);
   Views result = with_terms(step.gradients({slice.regions.front()}), terms);
   for (std::size_t i = 1; i < slice.regions.size(); ++i) {

@@ -6,20 +6,17 @@ namespace wafersim::workloads {
 
 /// What the products of a layer with blocks of their operands have in common, whichever operand travels.
 
-/// A slice of a weight that the rank's tp rank holds.
-WeightSlice weight_slice(const StepEmitter& step, Weight weight, int owner, int chunk);
+/// A slice of a weight that the rank's tp rank holds. `expert`: of the weights of an MLP, whose.
+WeightSlice weight_slice(const StepEmitter& step, Weight weight, int owner, int chunk, std::uint64_t expert = 0);
 
 /// Columns `slice` of the output tensor, of some tokens.
 Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName& tensor, const TokenSet& tokens);
 
-/// Which addends of the output a rank makes: its columns of the input. With parallel residuals the outputs of attention
-/// and MLP are one sum.
-Terms output_terms(const StepEmitter& step, Weight weight);
-/// Which addends of the input's gradient a slice makes: its columns of the output, counted tp rank by tp rank.
+/// Which addends of the input's gradient a slice makes: its columns of the output.
 Terms input_terms(const StepEmitter& step, Weight weight, int owner, int chunk);
 
-/// The gradient of a slice that some tokens make, without that of an output bias.
-Views gradient_writes(StepEmitter& step, Weight weight, const WeightSlice& slice, const TokenSet& tokens);
+/// The gradient of a slice of a product's weight that some tokens make, without that of an output bias.
+Views gradient_writes(StepEmitter& step, const Product& product, const WeightSlice& slice, const TokenSet& tokens);
 
 /// The part of some traffic that `part` of `whole` columns or rows cause.
 Traffic scaled(const Traffic& traffic, std::uint64_t part, std::uint64_t whole);

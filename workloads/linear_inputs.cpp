@@ -158,7 +158,7 @@ class InputStream {
                       {.kernel = Kernel::linear,
                        .adds = product_.adds && own(b),
                        .reads = narrow(b) + step_.weights(slice_.regions),
-                       .writes = with_terms(wide(b), output_terms(step_, product_.weight))});
+                       .writes = with_terms(wide(b), linear_output_terms(step_, product_.weight))});
   }
 
   /// dY[i, own columns] = dZ_i W^T.
@@ -191,7 +191,7 @@ class InputStream {
     return step_.gemm(shape(input_, slice_.width(), b.rows), traffic, there,
                       {.kernel = Kernel::linear_weight,
                        .reads = read,
-                       .writes = gradient_writes(step_, product_.weight, slice_, b.tokens)});
+                       .writes = gradient_writes(step_, product_, slice_, b.tokens)});
   }
 
   StepEmitter& step_;

@@ -82,7 +82,7 @@ class Lowering {
     std::uint64_t parameters = 0, shares = 0;
     for (const auto& [layer, bucket] : plan_.buckets(ranks)) {
       parameters += bucket.parameters();
-      shares += share(bucket.parameters(), input_.plan.dp, ranks.dp);
+      shares += bucket_share(bucket, plan_.replicas(ranks)).parameters();
     }
     const Bytes element = element_bytes(input_.training.precision);
     std::array<Bytes, kMemoryClasses> bytes{};
@@ -94,7 +94,8 @@ class Lowering {
         (input_.plan.zero >= 1 ? shares : parameters) *
         optimizer_bytes_per_parameter(input_.training.optimizer, input_.training.precision);
     const auto [found, fresh] =
-        statics_.emplace(std::array{ranks.tp, ranks.tatp, ranks.pp, ranks.dp}, static_cast<std::uint32_t>(trace_.statics.size()));
+        statics_.emplace(std::array{ranks.tp, ranks.tatp, ranks.pp, input_.plan.replica(ranks)},
+                         static_cast<std::uint32_t>(trace_.statics.size()));
     if (fresh) trace_.statics.push_back({bytes, resident(ranks)});
     return found->second;
   }
@@ -103,8 +104,7 @@ class Lowering {
     StepEmitter step(trace_, "resident", plan_.context(ranks));
     Views views;
     for (const auto& [layer, whole] : plan_.buckets(ranks)) {
-      const Bucket bucket =
-          input_.plan.shards_parameters() ? bucket_share(whole, input_.plan.dp, ranks.dp) : whole;
+      const Bucket bucket = input_.plan.shards_parameters() ? bucket_share(whole, plan_.replicas(ranks)) : whole;
       for (const BucketPart& part : bucket.parts) {
         views = views + StepEmitter::of_layer(step.weights({part.region}), part.layer);
       }
@@ -117,7 +117,7 @@ class Lowering {
     binding.tile = plan_.tile(ranks);
     binding.program = make_program(ranks);
     binding.stage = ranks.pp;
-    binding.group = ranks.dp * input_.plan.pp + ranks.pp;
+    binding.group = input_.plan.replica(ranks) * input_.plan.pp + ranks.pp;
     binding.statics = make_statics(ranks);
     binding.first_peer = static_cast<std::uint32_t>(trace_.peers.size());
     const std::vector<TileId> peers = plan_.peers(ranks);

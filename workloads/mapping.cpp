@@ -267,6 +267,8 @@ Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) {
     tiles *= static_cast<std::size_t>(degrees_[i]);
   }
   const std::vector<AxisRequest> axes = requests(plan);
+  const auto depth = [&](Axis axis) { return std::find(plan.order.begin(), plan.order.end(), axis); };
+  ep_inside_ = depth(Axis::ep) <= depth(Axis::dp);
   const std::vector<Shape> shapes = ShapeSearch(axes, mesh.shape()).run();
   Layout layout;
   bool strided = false;
@@ -331,6 +333,34 @@ const std::vector<Coord>& Mapping::axis_positions(Axis axis) const {
   static const std::vector<Coord> kAlone{{0, 0}};
   const auto found = positions_.find(axis);
   return found == positions_.end() ? kAlone : found->second;
+}
+
+std::vector<TileId> Mapping::replicas(Ranks ranks) const {
+  std::vector<TileId> members;
+  for (ranks.dp = 0; ranks.dp < degrees_[static_cast<std::size_t>(Axis::dp)]; ++ranks.dp) {
+    for (ranks.ep = 0; ranks.ep < degrees_[static_cast<std::size_t>(Axis::ep)]; ++ranks.ep) {
+      members.push_back(tile(ranks));
+    }
+  }
+  return members;
+}
+
+Shape Mapping::replica_shape() const {
+  const Shape dp = axis_shape(Axis::dp), ep = axis_shape(Axis::ep);
+  return {dp.rows * ep.rows, dp.cols * ep.cols};
+}
+
+std::vector<Coord> Mapping::replica_positions() const {
+  const Shape inner = axis_shape(ep_inside_ ? Axis::ep : Axis::dp);
+  std::vector<Coord> positions;
+  for (const Coord& dp : axis_positions(Axis::dp)) {
+    for (const Coord& ep : axis_positions(Axis::ep)) {
+      const Coord& in = ep_inside_ ? ep : dp;
+      const Coord& out = ep_inside_ ? dp : ep;
+      positions.push_back({out.x * inner.cols + in.x, out.y * inner.rows + in.y});
+    }
+  }
+  return positions;
 }
 
 /// Takes the shape and positions of an axis from the tiles, when all groups of the axis make the same grid.

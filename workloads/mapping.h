@@ -49,11 +49,19 @@ class Mapping {
   /// inner rectangle.
   const std::vector<topology::Coord>& axis_positions(Axis axis) const;
 
+  /// The replicas, over ep and dp, through the member with the given other ranks: their tiles by replica
+  /// (PlanSpec::replica), and the grid that they make, the shape of the inner of the two axes in each place of the
+  /// outer one's.
+  std::vector<TileId> replicas(Ranks ranks) const;
+  topology::Shape replica_shape() const;
+  std::vector<topology::Coord> replica_positions() const;
+
  private:
   void observe(Axis axis, const topology::Mesh& mesh);
   std::size_t index(const Ranks& ranks) const;
   std::vector<std::size_t> first_members(Axis axis) const;
   std::array<int, kAxes> degrees_{};
+  bool ep_inside_ = true;  ///< ep is nested inside dp
   std::array<std::size_t, kAxes> strides_{};  ///< in tiles_, from one rank of an axis to the next
   std::vector<TileId> tiles_;
   std::map<Axis, topology::Shape> shapes_;

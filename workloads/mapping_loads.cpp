@@ -22,10 +22,10 @@ std::optional<CollectiveKind> kind_of(TrafficPattern pattern) {
 }
 
 /// Turns `ranks` to the next group within the spans; false behind the last.
-bool next_group(Axis of, const RankSpans& spans, Ranks& ranks) {
+bool next_group(Axis of, bool replicas, const RankSpans& spans, Ranks& ranks) {
   for (int i = 0; i < kAxes; ++i) {
     const auto axis = static_cast<Axis>(i);
-    if (axis == of) continue;
+    if (axis == of || (replicas && axis == Axis::ep)) continue;
     const RankSpan& span = spans[static_cast<std::size_t>(i)];
     if (++ranks.at(axis) < span.first + span.count) return true;
     ranks.at(axis) = span.first;
@@ -39,10 +39,10 @@ MappingLoads::MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSp
                            const models::HardwareModel& hardware, const topology::Routing& routing,
                            const topology::Mesh& mesh)
     : plan_(plan), hardware_(hardware), meter_(routing, mesh) {
-  std::map<std::tuple<Axis, RankSpans>, std::size_t> known;
+  std::map<std::tuple<Axis, bool, RankSpans>, std::size_t> known;
   for (const AxisTraffic& part : traffic) {
-    const auto [found, fresh] = known.emplace(std::tuple(part.axis, part.spans), sets_.size());
-    if (fresh) sets_.push_back({part.axis, part.spans, {}});
+    const auto [found, fresh] = known.emplace(std::tuple(part.axis, part.replicas, part.spans), sets_.size());
+    if (fresh) sets_.push_back({part.axis, part.replicas, part.spans, {}});
     sets_[found->second].traffic.push_back(part);
   }
 }
@@ -66,10 +66,12 @@ Collective MappingLoads::algorithm(const AxisTraffic& traffic, const topology::S
 const std::vector<RankFlow>& MappingLoads::flows(GroupSet& set, const Mapping& mapping) {
   const int members = set.spans[static_cast<std::size_t>(set.axis)].count;
   const bool whole = members == plan_.degree(set.axis);
-  const topology::Shape shape = whole ? mapping.axis_shape(set.axis) : topology::Shape{1, members};
-  const std::vector<topology::Coord> chain =
-      whole ? std::vector<topology::Coord>{} : topology::row_major(shape);
-  const std::vector<topology::Coord>& positions = whole ? mapping.axis_positions(set.axis) : chain;
+  const topology::Shape shape = set.replicas ? mapping.replica_shape()
+                                : whole      ? mapping.axis_shape(set.axis)
+                                             : topology::Shape{1, members};
+  const std::vector<topology::Coord> positions = set.replicas ? mapping.replica_positions()
+                                                 : whole      ? mapping.axis_positions(set.axis)
+                                                              : topology::row_major(shape);
   for (const Arrangement& known : set.arrangements) {
     if (known.shape == shape && known.positions == positions) return known.flows;
   }
@@ -99,7 +101,8 @@ bool MappingLoads::for_each_demand(const Mapping& mapping, const Visit& visit) {
     bool more = true;
     while (more) {
       members.clear();
-      for (int rank = 0; rank < set.spans[axis].count; ++rank) {
+      if (set.replicas) members = mapping.replicas(ranks);
+      for (int rank = 0; !set.replicas && rank < set.spans[axis].count; ++rank) {
         own = set.spans[axis].first + rank;
         members.push_back(mapping.tile(ranks));
       }
@@ -108,7 +111,7 @@ bool MappingLoads::for_each_demand(const Mapping& mapping, const Visit& visit) {
                                       members[static_cast<std::size_t>(flow.to)], flow.bytes};
         if (!visit(demand)) return false;
       }
-      more = next_group(set.axis, set.spans, ranks);
+      more = next_group(set.axis, set.replicas, set.spans, ranks);
     }
   }
   return true;

@@ -39,6 +39,7 @@ class MappingLoads {
   /// All traffic of one axis between the same groups.
   struct GroupSet {
     Axis axis;
+    bool replicas;  ///< groups are over dp and ep
     RankSpans spans;
     std::vector<AxisTraffic> traffic;
     std::vector<Arrangement> arrangements{};  ///< met so far

@@ -68,6 +68,18 @@ const char* to_string(Kernel kernel) {
       return "activation";
     case Kernel::activation_backward:
       return "activation_backward";
+    case Kernel::route:
+      return "route";
+    case Kernel::route_backward:
+      return "route_backward";
+    case Kernel::dispatch:
+      return "dispatch";
+    case Kernel::dispatch_backward:
+      return "dispatch_backward";
+    case Kernel::combine:
+      return "combine";
+    case Kernel::combine_backward:
+      return "combine_backward";
     case Kernel::residual:
       return "residual";
     case Kernel::copy:

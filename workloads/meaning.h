@@ -60,8 +60,11 @@ struct View {
   std::uint32_t tensor = 0;  ///< index into Trace::tensors
   std::int32_t layer = 0;
   bool absolute = false;
+  /// Of gradients: of which replica's tokens the addends are, counted from the tile's own replica.
+  std::int16_t replica = 0;
   Region region;
-  /// Of what is written there. Of gradients: which addends of one microbatch of one replica.
+  /// Of what is written there. Of gradients: which addends of one microbatch of one replica. Of what is read there by
+  /// a kernel that is linear in it: which addends it must have, all of them unless said otherwise.
   Terms terms{};
   bool operator==(const View&) const = default;
 };
@@ -102,6 +105,12 @@ enum class Kernel : std::uint8_t {
   key_gradient,      ///< dk <- dS, q
   activation,           ///< A <- up (, gate: the columns from the MLP's width on)
   activation_backward,  ///< dup (, dgate) <- dA, up (, gate)
+  route,              ///< G <- logits: the softmax over the experts that each token's choices go to, a column for each
+  route_backward,     ///< dlogits <- dG, G
+  dispatch,           ///< Z <- X: rows of experts' inputs from those of tokens, zeros where a slot is padding
+  dispatch_backward,  ///< dX <- dZ: sums over a token's choices
+  combine,            ///< Y <- Z, G: sums of the experts' outputs for a token, times its G
+  combine_backward,   ///< dZ, dG <- dY, Z, G
   residual,             ///< Y <- X, F (, bias): the sum
   copy,                 ///< Y <- X; also dropout and its gradient, without the mask
   embed,                ///< the rows of the table that this rank holds, zero for other tokens

@@ -60,7 +60,7 @@ std::uint32_t ModelTemplates::of(const ModelStep& step, const Ranks& ranks) {
   GroupPlace place = has_edges ? recompute_place(plan_, ranks, step) : GroupPlace{};
   if (pass == Pass::backward) place.first = true;
   // Where parameters are shared out, replicas differ in what they give up.
-  const int replica = plan_.plan().shards_parameters() ? ranks.dp : 0;
+  const int replica = plan_.plan().shards_parameters() ? plan_.plan().replica(ranks) : 0;
   const auto key = std::tuple(step.kind, pass, at, place, plan_.context(ranks).shard.rank, replica);
   const auto known = made_.find(key);
   if (known != made_.end()) return known->second;
@@ -79,7 +79,7 @@ std::uint32_t ModelTemplates::make(const char* name, const Ranks& ranks, const s
   }
   emit(step);
   if (plan_.plan().shards_parameters()) {
-    for (const Bucket& bucket : used) release_parameters(step, plan_.dp_group(ranks), bucket, from);
+    for (const Bucket& bucket : used) release_parameters(step, plan_.replicas(ranks), bucket, from);
   }
   return step.finish();
 }

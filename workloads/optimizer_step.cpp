@@ -73,8 +73,8 @@ Deps sum_shared_heads(StepEmitter& step, const Group& all, const std::vector<Ran
 }
 
 /// What of a bucket is updated here: all of it, or the share that was dealt to this replica.
-Bucket updated(const StepEmitter& step, const Group& dp, const Bucket& bucket) {
-  return step.plan().shards_optimizer() ? bucket_share(bucket, dp.size, dp.rank) : bucket;
+Bucket updated(const StepEmitter& step, const Replicas& replicas, const Bucket& bucket) {
+  return step.plan().shards_optimizer() ? bucket_share(bucket, replicas) : bucket;
 }
 
 /// This rank among all whose sums of squares make the norm; the first group varies fastest.
@@ -111,7 +111,7 @@ bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket) {
   return select(bucket, [](const BucketPart& part) { return part.kv_head >= 0; }).parameters() > 0;
 }
 
-void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket) {
+void emit_gradient_sync(StepEmitter& step, const Replicas& replicas, const Bucket& bucket) {
   const RankContext& context = step.context();
   const Views by_tokens = own_gradients(step, token_sums(bucket));
   Deps ready;
@@ -121,28 +121,29 @@ void emit_gradient_sync(StepEmitter& step, const Group& dp, const Bucket& bucket
   ready = sum_shared_heads(step, context.tp, context.kv_sharers, bucket, ready);
   ready = gradient_collective(step, CollectiveKind::all_reduce, context.sp, own_gradients(step, bucket), ready);
   const auto kind = step.plan().zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  ready = gradient_collective(step, kind, dp, own_gradients(step, bucket), ready);
-  if (step.plan().shards_gradients()) accumulate_share(step, bucket_share(bucket, dp.size, dp.rank), bucket, ready);
+  ready = gradient_collective(step, kind, replicas.all, own_gradients(step, bucket.part(false)), ready);
+  ready = gradient_collective(step, kind, replicas.experts, own_gradients(step, bucket.part(true)), ready);
+  if (step.plan().shards_gradients()) accumulate_share(step, bucket_share(bucket, replicas), bucket, ready);
 }
 
 void hold_gradients(StepEmitter& step, const Bucket& bucket) {
   step.builder().allocate(MemoryClass::gradients, bucket.parameters() * step.shard().gradient, {});
 }
 
-void emit_tied_gradient_sync(StepEmitter& step, const Group& dp, const Group& tie, const Bucket& bucket) {
+void emit_tied_gradient_sync(StepEmitter& step, const Replicas& replicas, const Group& tie, const Bucket& bucket) {
   gradient_collective(step, CollectiveKind::all_reduce, tie,
-                      bucket_views(step, updated(step, dp, bucket), BucketOf::summed_gradients, SeenFrom::own_step),
+                      bucket_views(step, updated(step, replicas, bucket), BucketOf::summed_gradients, SeenFrom::own_step),
                       {});
 }
 
-void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket>& buckets,
+void emit_optimizer(StepEmitter& step, const Replicas& replicas, const std::vector<Bucket>& buckets,
                     const std::vector<Group>& groups) {
   const TrainingSpec& training = step.training();
   const Bytes element = step.shard().element;
   Views weights, gradients, updated_weights, summed_gradients, counted_gradients;
   const bool sharded = step.plan().shards_gradients();
   for (const Bucket& bucket : buckets) {
-    const Bucket own = updated(step, dp, bucket);
+    const Bucket own = updated(step, replicas, bucket);
     const Bucket counted = select(own, [](const BucketPart& part) { return part.counts; });
     weights = weights + bucket_views(step, bucket, BucketOf::weights, SeenFrom::elsewhere);
     gradients = gradients + bucket_views(step, sharded ? own : bucket, BucketOf::summed_gradients, SeenFrom::elsewhere);
@@ -182,18 +183,25 @@ void emit_optimizer(StepEmitter& step, const Group& dp, const std::vector<Bucket
   if (training.clip_grad) step.release(kScalarBytes, done, norm);
 }
 
-void emit_parameter_gather(StepEmitter& step, const Group& dp, const Bucket& bucket) {
-  const Views views = bucket_views(step, bucket, BucketOf::weights, SeenFrom::own_step);
-  const std::uint64_t parameters = total_rows(views);
-  const Bytes bytes = parameters * step.shard().element;
+void emit_parameter_gather(StepEmitter& step, const Replicas& replicas, const Bucket& bucket) {
+  const Bytes element = step.shard().element;
   Deps ready;
-  if (step.plan().shards_parameters()) ready = {step.builder().allocate(MemoryClass::parameters, bytes, {})};
-  step.collective(CollectiveKind::all_gather, dp, {bytes, parameters, 0, views}, ready);
+  if (step.plan().shards_parameters()) {
+    const Bytes bytes = bucket_of_several(bucket, replicas).parameters() * element;
+    ready = {step.builder().allocate(MemoryClass::parameters, bytes, {})};
+  }
+  for (const bool of_experts : {false, true}) {
+    const Views views = bucket_views(step, bucket.part(of_experts), BucketOf::weights, SeenFrom::own_step);
+    const std::uint64_t parameters = total_rows(views);
+    ready = step.collective(CollectiveKind::all_gather, of_experts ? replicas.experts : replicas.all,
+                            {parameters * element, parameters, 0, views}, ready);
+  }
 }
 
-void release_parameters(StepEmitter& step, const Group& dp, const Bucket& bucket, SeenFrom from) {
-  const Views others = bucket_views(step, bucket_of_others(bucket, dp.size, dp.rank), BucketOf::weights, from);
-  step.builder().free(MemoryClass::parameters, bucket.parameters() * step.shard().element, {},
+void release_parameters(StepEmitter& step, const Replicas& replicas, const Bucket& bucket, SeenFrom from) {
+  const Views others = bucket_views(step, bucket_of_others(bucket, replicas), BucketOf::weights, from);
+  step.builder().free(MemoryClass::parameters,
+                      bucket_of_several(bucket, replicas).parameters() * step.shard().element, {},
                       step.operand({.kernel = Kernel::memory, .discards = others}));
 }
 

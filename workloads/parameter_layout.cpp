@@ -37,23 +37,36 @@ ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const Tra
   }
   norm_ = hidden_ * (model.norm == models::Norm::layernorm ? 2 : 1);
   biases_ = 2 * norm_;
-  kv_ = biases_ + (model.linear_bias ? 2 * hidden_ : 0);
+  router_ = biases_ + (model.linear_bias ? 2 * hidden_ : 0);
+  kv_ = router_ + hidden_ * count(model.experts);
   std::uint64_t next = kv_;
   if (replicated_) next = kv_first(slices());
+  constexpr auto kMlp = static_cast<std::size_t>(Weight::mlp_up);
+  blocks_ = make_blocks(next, 0, model.routes() ? kMlp : kWeights);
+  experts_ = next;
+  if (model.routes()) expert_blocks_ = make_blocks(expert_size_, kMlp, kWeights);
+}
+
+/// The blocks of some weights, from `next` on, which is then behind them.
+std::vector<ParameterLayout::Block> ParameterLayout::make_blocks(std::uint64_t& next, std::size_t first_weight,
+                                                                 std::size_t end_weight) const {
+  std::vector<Block> blocks;
   for (int tp = 0; tp < tp_; ++tp) {
     for (int slice = 0; slice < slices(); ++slice) {
-      Block& block = blocks_.emplace_back();
+      Block& block = blocks.emplace_back();
       block.first = next;
       for (std::size_t w = 0; w < kWeights; ++w) {
         const auto weight = static_cast<Weight>(w);
         std::uint64_t width = 0;
         for (const Range& each : columns(weight, tp, slice)) width += each.count;
         if (weight == Weight::qkv && replicated_) width = columns(weight, tp, slice).front().count;
-        block.offset[w + 1] = block.offset[w] + rows(weight, tp, slice) * width;
+        const bool here = w >= first_weight && w < end_weight;
+        block.offset[w + 1] = block.offset[w] + (here ? rows(weight, tp, slice) * width : 0);
       }
       next += block.offset[kWeights];
     }
   }
+  return blocks;
 }
 
 /// Parameters of a slice of the k and v columns of one kv head. Where inputs travel all of a head's columns are one.
@@ -122,12 +135,13 @@ std::vector<Range> ParameterLayout::columns(Weight weight, int tp, int slice) co
   return result;
 }
 
-WeightSlice ParameterLayout::weight(Weight weight, int tp, int number) const {
-  const Block& own = block(tp, number);
+WeightSlice ParameterLayout::weight(Weight weight, int tp, int number, std::uint64_t expert) const {
+  const bool of_expert = model_.routes() && (weight == Weight::mlp_up || weight == Weight::mlp_down);
+  const Block& own = of_expert ? expert_block(tp, number) : block(tp, number);
   const auto w = static_cast<std::size_t>(weight);
   WeightSlice slice{{}, columns(weight, tp, number)};
   const bool apart = weight == Weight::qkv && replicated_;
-  std::uint64_t next = own.first + own.offset[w];
+  std::uint64_t next = own.first + own.offset[w] + (of_expert ? experts_ + expert * expert_size_ : 0);
   for (const Range& each : slice.columns) {
     const std::uint64_t size = rows(weight, tp, number) * each.count;
     slice.regions.push_back(column(next, size));
@@ -186,6 +200,8 @@ Region ParameterLayout::output_bias(int which) const {
   return column(biases_ + (model_.linear_bias ? count(which) * hidden_ : 0), model_.linear_bias ? hidden_ : 0);
 }
 
+Region ParameterLayout::router() const { return column(router_, kv_ - router_); }
+
 Region ParameterLayout::positions() const {
   return column(0, model_.positions == models::Positions::learned ? count(model_.context) * hidden_ : 0);
 }
@@ -218,6 +234,20 @@ std::vector<Region> ParameterLayout::layer(int tp, int tatp) const {
   std::uint64_t size = 0;
   for (int slice = tatp * chunks_; slice < (tatp + 1) * chunks_; ++slice) size += block(tp, slice).offset[kWeights];
   result.push_back(column(block(tp, tatp * chunks_).first, size));
+  return result;
+}
+
+std::vector<Region> ParameterLayout::experts(int tp, int tatp, const Range& experts) const {
+  std::vector<Region> result;
+  if (!model_.routes()) return result;
+  std::uint64_t size = 0;
+  for (int slice = tatp * chunks_; slice < (tatp + 1) * chunks_; ++slice) {
+    size += expert_block(tp, slice).offset[kWeights];
+  }
+  const std::uint64_t first = experts_ + expert_block(tp, tatp * chunks_).first;
+  for (std::uint64_t expert = experts.first; expert < experts.end(); ++expert) {
+    result.push_back(column(first + expert * expert_size_, size));
+  }
   return result;
 }
 

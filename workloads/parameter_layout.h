@@ -8,9 +8,9 @@
 
 namespace wafersim::workloads {
 
-/// The four weights of a layer. Columns are cut over tp for the first of each pair, rows for the second
-/// (Shoeybi et al. 2019). Of what a tp rank holds tatp cuts the columns, or where inputs travel once more the columns of
-/// the first and the rows of the second.
+/// The four weights of a layer; with a mixture of experts every expert has an MLP pair of its own. Columns are cut over
+/// tp for the first of each pair, rows for the second (Shoeybi et al. 2019). Of what a tp rank holds tatp cuts the
+/// columns, or where inputs travel once more the columns of the first and the rows of the second.
 enum class Weight : std::uint8_t { qkv, attention_output, mlp_up, mlp_down };
 inline constexpr std::size_t kWeights = 4;
 /// Of attention (0) or the MLP (1).
@@ -28,7 +28,9 @@ struct WeightSlice {
 /// bucket. A parameter that several ranks hold stands in one place for all of them. The columns of what a tp rank
 /// holds are cut into slices: `chunks` for each tatp rank, those of rank j being j chunks .. (j + 1) chunks - 1. Where
 /// inputs travel the first slice of a rank is all that it holds of a weight.
-///   layer:     norms, output biases, replicated k and v blocks, then the blocks of each tp rank and slice in turn
+///   layer:     norms, output biases, router (hidden x experts), replicated k and v blocks, then the blocks of each tp
+///              rank and slice in turn; with experts these have attention's weights only, and the blocks of each
+///              expert follow, tp rank by tp rank and slice by slice
 ///   embedding: learned positions (context x hidden), then the table (padded vocabulary x hidden)
 ///   head:      final norm, then the table, unless it is tied to an embedding on the same stage
 class ParameterLayout {
@@ -39,7 +41,10 @@ class ParameterLayout {
   Region norm(int which) const;
   /// Of the attention output (0) or the MLP output (1); no rows without biases.
   Region output_bias(int which) const;
-  WeightSlice weight(Weight weight, int tp, int slice) const;
+  /// Of every rank alike; no rows without experts.
+  Region router() const;
+  /// `expert`: of the weights of an MLP, whose.
+  WeightSlice weight(Weight weight, int tp, int slice, std::uint64_t expert = 0) const;
   /// Slices of a tatp rank.
   int chunks() const { return chunks_; }
   bool streams_inputs(Weight weight) const { return streams_inputs_[static_cast<std::size_t>(pair_of(weight))]; }
@@ -60,8 +65,10 @@ class ParameterLayout {
   Range vocabulary(int tp, int tatp) const;
   std::uint64_t padded_vocabulary() const;
 
-  /// All that a rank holds of a layer.
+  /// All that a rank holds of a layer but its experts. The first region are norms, output biases and router.
   std::vector<Region> layer(int tp, int tatp) const;
+  /// What a rank holds of some experts, one region for each.
+  std::vector<Region> experts(int tp, int tatp, const Range& experts) const;
   /// k and v blocks that may stand on several ranks; none unless there are more ranks that cut heads than kv heads.
   struct SharedHead {
     int kv_head = 0;
@@ -87,6 +94,10 @@ class ParameterLayout {
   const Block& block(int tp, int slice) const {
     return blocks_[static_cast<std::size_t>(tp * slices() + slice)];
   }
+  const Block& expert_block(int tp, int slice) const {
+    return expert_blocks_[static_cast<std::size_t>(tp * slices() + slice)];
+  }
+  std::vector<Block> make_blocks(std::uint64_t& next, std::size_t first_weight, std::size_t end_weight) const;
   int slices() const { return tatp_ * chunks_; }
   std::vector<Range> columns(Weight weight, int tp, int slice) const;
   std::uint64_t rows(Weight weight, int tp, int slice) const;
@@ -101,9 +112,13 @@ class ParameterLayout {
   std::uint64_t hidden_ = 0;
   std::uint64_t norm_ = 0;      ///< parameters of one norm
   std::uint64_t biases_ = 0;    ///< where the output biases stand
+  std::uint64_t router_ = 0;    ///< where the router stands
   std::uint64_t kv_ = 0;        ///< where the replicated k and v blocks stand
   bool replicated_ = false;
   std::vector<Block> blocks_;
+  std::uint64_t experts_ = 0;      ///< where the first expert stands
+  std::uint64_t expert_size_ = 0;  ///< parameters of one
+  std::vector<Block> expert_blocks_;  ///< of one expert, from its beginning
 };
 
 std::uint64_t parameters_in(const std::vector<Region>& regions);

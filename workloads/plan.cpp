@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -27,6 +28,7 @@ void check_counts(Faults& faults, const PlanSpec& plan, const TrainingSpec& trai
   require_at_least_one(faults, "plan.tatp", plan.tatp);
   require_at_least_one(faults, "plan.sp.degree", plan.sp_degree);
   require_at_least_one(faults, "plan.overlap.near", plan.overlap_near);
+  require_at_least_one(faults, "plan.ep", plan.ep);
   require_at_least_one(faults, "plan.pp", plan.pp);
   require_at_least_one(faults, "plan.virtual_stages", plan.virtual_stages);
   require_at_least_one(faults, "plan.collective_chunks", plan.collective_chunks);
@@ -190,6 +192,44 @@ void check_model(Faults& faults, const PlanSpec& plan, const models::Transformer
   }
 }
 
+/// A model that workloads can lower; config says the same of scenarios, with places.
+void check_router(Faults& faults, const models::TransformerSpec& model) {
+  if (model.top_k < 1 || model.top_k > model.experts) {
+    faults.push_back(fmt::format("model.top_k {} is not one of 1 .. {} experts; nearest valid: {}", model.top_k,
+                                 model.experts, std::clamp<std::int64_t>(model.top_k, 1, model.experts)));
+  }
+  const Rational factor = model.capacity_factor;
+  const Rational largest(std::max<std::int64_t>(model.experts, 1), std::max<std::int64_t>(model.top_k, 1));
+  if (factor <= Rational(0) || factor > largest) {
+    faults.push_back(fmt::format("model.capacity_factor {} is not above 0 and at most experts / top_k = {}; nearest valid: {}",
+                                 factor.to_string(), largest.to_string(), (factor > largest ? largest : Rational(1)).to_string()));
+  }
+  if (model.linear_bias) {
+    faults.emplace_back("model.linear_bias true does not go with experts, which have no biases; nearest valid: false");
+  }
+}
+
+/// ep has to divide the replicas and the experts.
+void check_experts(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
+  if (!model.routes()) {
+    if (plan.ep > 1) {
+      faults.push_back(fmt::format("plan.ep {} shares out experts, but the model has none; nearest valid: 1", plan.ep));
+    }
+    return;
+  }
+  check_router(faults, model);
+  const std::int64_t common = std::gcd<std::int64_t>(plan.dp, model.experts);
+  if (common % plan.ep == 0) return;
+  std::vector<std::string> nearest;
+  std::int64_t below = std::min<std::int64_t>(plan.ep, common), above = plan.ep;
+  while (common % below != 0) --below;
+  nearest.push_back(std::to_string(below));
+  while (above < common && common % above != 0) ++above;
+  if (above <= common) nearest.push_back(std::to_string(above));
+  faults.push_back(fmt::format("plan.ep {} does not divide both dp {} and the {} experts of the model; nearest valid: {}",
+                               plan.ep, plan.dp, model.experts, join(nearest, " or ")));
+}
+
 void check_batch(Faults& faults, const PlanSpec& plan, const TrainingSpec& training) {
   const std::int64_t unit = plan.dp * training.microbatch;
   const std::int64_t below = training.global_batch / unit * unit;
@@ -217,12 +257,13 @@ void check_tiles(Faults& faults, const PlanSpec& plan, const topology::Mesh& mes
   std::string degrees = fmt::format("dp {}", plan.dp), inner;
   for (const Axis axis : default_order()) {
     const bool always = axis == Axis::tp || axis == Axis::pp;
-    if (axis == Axis::dp || (plan.degree(axis) == 1 && !always)) continue;
+    if (axis == Axis::dp || axis == Axis::ep || (plan.degree(axis) == 1 && !always)) continue;
     degrees += fmt::format(" * {} {}", to_string(axis), plan.degree(axis));
     inner += fmt::format("{}{}", inner.empty() ? "" : " * ", to_string(axis));
   }
   const std::string nearest =
-      replicas > 0 ? fmt::format("dp {}", replicas) : fmt::format("dp 1 with {} <= {}", inner, alive);
+      replicas >= plan.ep ? fmt::format("dp {}", replicas / plan.ep * plan.ep)
+                          : fmt::format("dp {} with {} <= {}", plan.ep, inner, alive / plan.ep);
   faults.push_back(fmt::format("the plan needs {} tiles ({}), the wafer has {} that live; nearest valid: {}", needed,
                                degrees, alive, nearest));
 }
@@ -303,7 +344,7 @@ const char* to_string(Collective collective) {
   return "?";
 }
 
-std::vector<Axis> default_order() { return {Axis::tp, Axis::tatp, Axis::sp, Axis::pp, Axis::dp}; }
+std::vector<Axis> default_order() { return {Axis::tp, Axis::tatp, Axis::sp, Axis::ep, Axis::pp, Axis::dp}; }
 
 int& Ranks::at(Axis axis) {
   switch (axis) {
@@ -359,11 +400,12 @@ int PlanSpec::degree(Axis axis) const {
       return tatp;
     case Axis::sp:
       return sp_degree;
+    case Axis::ep:
+      return ep;
     case Axis::dp:
-      return dp;
+      return dp / std::max(ep, 1);
     case Axis::pp:
       return pp;
-    case Axis::ep:
     case Axis::none:
       break;
   }
@@ -403,6 +445,7 @@ void validate_plan(const PlanSpec& plan, const TrainingSpec& training, const mod
     check_schedule(faults, plan, training);
     check_model(faults, plan, model);
     check_stream_inputs(faults, plan, model);
+    check_experts(faults, plan, model);
     check_sequence(faults, plan, training, model);
     check_batch(faults, plan, training);
     check_tiles(faults, plan, mesh);

@@ -92,7 +92,7 @@ const char* to_string(Placement placement);
 /// As a scenario writes it: "snake 4x8", "row", "default".
 std::string to_string(const AxisMapping& mapping);
 
-/// tp, tatp, sp, pp, dp.
+/// tp, tatp, sp, ep, pp, dp.
 std::vector<Axis> default_order();
 
 struct PlanSpec {
@@ -101,6 +101,7 @@ struct PlanSpec {
   int tatp = 1;
   StreamSpec stream;
   int pp = 1;
+  int ep = 1;  ///< ranks that share out the experts: so many replicas in a row; divides dp
   SequenceParallel sp = SequenceParallel::none;
   int sp_degree = 1;  ///< of ulysses and ring, ranks of their own; megatron uses those of tp
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
@@ -121,7 +122,10 @@ struct PlanSpec {
   bool shards_gradients() const { return zero >= 2 && dp > 1; }
   bool shards_parameters() const { return zero >= 3 && dp > 1; }
   int tiles_used() const { return dp * tp * tatp * sp_degree * pp; }
+  /// Ranks of an axis as tiles are numbered and laid out. The replicas are those of ep times those of dp, ep inside: of
+  /// Axis::dp there are dp / ep, which hold the same experts.
   int degree(Axis axis) const;
+  int replica(const Ranks& ranks) const { return ranks.dp * ep + ranks.ep; }
   /// The entry of `mapping`, or what an axis without one has.
   AxisMapping axis_mapping(Axis axis) const;
 };

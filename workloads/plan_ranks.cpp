@@ -6,10 +6,12 @@ namespace wafersim::workloads {
 
 PlanRanks::PlanRanks(const LoweringInput& input, const Mapping& mapping,
                      const std::array<bool, kMemoryClasses>& in_dram)
-    : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.training, input.plan) {
-  for (int sp = 0; sp < plan().sp_degree; ++sp) {
-    for (int tatp = 0; tatp < plan().tatp; ++tatp) {
-      for (int tp = 0; tp < plan().tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp}, in_dram));
+    : input_(input), mapping_(mapping), peers_(input.plan, mapping), parameters_(input.model, input.training, input.plan) {
+  for (int ep = 0; ep < plan().ep; ++ep) {
+    for (int sp = 0; sp < plan().sp_degree; ++sp) {
+      for (int tatp = 0; tatp < plan().tatp; ++tatp) {
+        for (int tp = 0; tp < plan().tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp, ep}, in_dram));
+      }
     }
   }
   const std::vector<Range> sharers = kv_sharers();
@@ -23,8 +25,9 @@ RankContext PlanRanks::make_context(const InnerRank& rank, const std::array<bool
           .tp = group(Axis::tp, rank.tp),
           .tatp = group(Axis::tatp, rank.tatp),
           .sp = group(Axis::sp, rank.sp),
-          .previous_stage = layout_.of(Axis::pp) + static_cast<std::uint32_t>(plan().pp - 1),
-          .next_stage = layout_.of(Axis::pp) + (plan().pp > 1 ? 1U : 0U),
+          .ep = group(Axis::ep, rank.ep),
+          .previous_stage = peers_.previous_stage(),
+          .next_stage = peers_.next_stage(),
           .in_dram = in_dram};
 }
 
@@ -45,13 +48,14 @@ std::vector<Range> PlanRanks::kv_sharers() const {
 std::vector<Ranks> PlanRanks::all() const {
   std::vector<Ranks> result;
   Ranks ranks;
-  for (ranks.dp = 0; ranks.dp < plan().dp; ++ranks.dp) {
+  for (ranks.dp = 0; ranks.dp < plan().degree(Axis::dp); ++ranks.dp) {
     for (ranks.pp = 0; ranks.pp < plan().pp; ++ranks.pp) {
       for (const RankContext& each : contexts_) {
         const InnerRank& inner = each.shard.rank;
         ranks.tp = inner.tp;
         ranks.tatp = inner.tatp;
         ranks.sp = inner.sp;
+        ranks.ep = inner.ep;
         result.push_back(ranks);
       }
     }
@@ -60,31 +64,8 @@ std::vector<Ranks> PlanRanks::all() const {
 }
 
 const RankContext& PlanRanks::context(const Ranks& ranks) const {
-  return contexts_[static_cast<std::size_t>((ranks.sp * plan().tatp + ranks.tatp) * plan().tp + ranks.tp)];
-}
-
-Group PlanRanks::group(Axis axis, int rank) const {
-  return {axis, plan().degree(axis), rank, mapping_.axis_shape(axis), mapping_.axis_positions(axis), layout_.of(axis)};
-}
-
-Group PlanRanks::tie_group(const Ranks& ranks) const {
-  if (!ties_across_stages(input_) || (!is_first(ranks) && !is_last(ranks))) return {};
-  return {Axis::pp, 2, is_first(ranks) ? 0 : 1, {1, 2}, {{0, 0}, {1, 0}}, layout_.tie};
-}
-
-/// Each group's members as the rank sees them: itself first, the others in cyclic order.
-std::vector<TileId> PlanRanks::peers(const Ranks& ranks) const {
-  std::vector<TileId> result;
-  const auto add = [&](const std::vector<TileId>& members, int rank) {
-    const auto first = members.begin() + rank;
-    result.insert(result.end(), first, members.end());
-    result.insert(result.end(), members.begin(), first);
-  };
-  for (const Axis axis : kPeerAxes) add(mapping_.group(axis, ranks), ranks.at(axis));
-  const std::vector<TileId> stages = mapping_.group(Axis::pp, ranks);
-  const Group tie = tie_group(ranks);
-  if (tie.size == 2) add({stages.front(), stages.back()}, tie.rank);
-  return result;
+  const int outer = ranks.ep * plan().sp_degree + ranks.sp;
+  return contexts_[static_cast<std::size_t>((outer * plan().tatp + ranks.tatp) * plan().tp + ranks.tp)];
 }
 
 LayerRange PlanRanks::layers(const Ranks& ranks, int chunk) const {

@@ -8,24 +8,10 @@
 #include "workloads/buckets.h"
 #include "workloads/layer.h"
 #include "workloads/lowering.h"
+#include "workloads/peer_layout.h"
 #include "workloads/schedule.h"
 
 namespace wafersim::workloads {
-
-/// Where a rank's groups stand in its tile's peers: tp, tatp, sp, dp, pp, then (on the ends of a pipeline with tied
-/// embeddings) itself and the other end.
-inline constexpr std::array kPeerAxes = {Axis::tp, Axis::tatp, Axis::sp, Axis::dp, Axis::pp};
-struct PeerLayout {
-  explicit PeerLayout(const PlanSpec& plan) {
-    for (const Axis axis : kPeerAxes) {
-      first[static_cast<std::size_t>(axis)] = tie;
-      tie += static_cast<std::uint32_t>(plan.degree(axis));
-    }
-  }
-  std::uint32_t of(Axis axis) const { return first[static_cast<std::size_t>(axis)]; }
-  std::array<std::uint32_t, kAxes> first{};
-  std::uint32_t tie = 0;
-};
 
 /// What each rank of a plan is: its groups, its part of the model, its place in the pipeline.
 class PlanRanks {
@@ -41,12 +27,13 @@ class PlanRanks {
   std::vector<Ranks> all() const;
   const RankContext& context(const Ranks& ranks) const;
 
-  Group group(Axis axis, int rank) const;
-  Group dp_group(const Ranks& ranks) const { return group(Axis::dp, ranks.dp); }
-  /// The two ends of a pipeline with tied embeddings; of one member elsewhere.
-  Group tie_group(const Ranks& ranks) const;
+  Group group(Axis axis, int rank) const { return peers_.group(axis, rank); }
+  Replicas replicas(const Ranks& ranks) const { return peers_.replicas(ranks); }
+  /// Whether the rank is at one of the two ends of a pipeline that tie the embedding, and the group of both.
+  bool ties(const Ranks& ranks) const { return ties_across_stages(input_) && (is_first(ranks) || is_last(ranks)); }
+  Group ends(const Ranks& ranks) const { return peers_.ends(is_first(ranks)); }
   /// The tiles that a rank exchanges messages with, in the order of PeerLayout.
-  std::vector<TileId> peers(const Ranks& ranks) const;
+  std::vector<TileId> peers(const Ranks& ranks) const { return peers_.peers(ranks, ties(ranks)); }
   TileId tile(const Ranks& ranks) const { return mapping_.tile(ranks); }
 
   bool is_first(const Ranks& ranks) const { return ranks.pp == 0; }
@@ -69,7 +56,7 @@ class PlanRanks {
 
   const LoweringInput& input_;
   const Mapping& mapping_;
-  PeerLayout layout_;
+  PeerLayout peers_;
   ParameterLayout parameters_;
   std::vector<RankContext> contexts_;
 };

@@ -171,6 +171,11 @@ Shard make_shard(const models::TransformerSpec& model, const TrainingSpec& train
     shard.ffn = {shard.ffn.first + part.first, part.count};
   }
   shard.up_width = shard.ffn.count * (model.mlp == models::Mlp::swiglu ? 2 : 1);
+  shard.ep = plan.ep;
+  if (model.routes()) {
+    shard.experts = share_range(count(model.experts), plan.ep, rank.ep);
+    shard.expert_slots = models::expert_capacity(model, shard.tokens);
+  }
   const std::uint64_t vocab = ceil_div(count(model.vocab), count(plan.tp));
   shard.vocab = {vocab * static_cast<std::uint64_t>(rank.tp), vocab};
   shard.element = element_bytes(training.precision);

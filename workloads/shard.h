@@ -46,6 +46,7 @@ struct InnerRank {
   int tp = 0;
   int tatp = 0;
   int sp = 0;
+  int ep = 0;
   auto operator<=>(const InnerRank&) const = default;
 };
 
@@ -83,6 +84,9 @@ struct Shard {
   std::uint64_t kv_width = 0;  ///< of k, and again of v
   Range ffn;                   ///< columns of the MLP
   std::uint64_t up_width = 0;  ///< their number, or twice it for gate and up
+  int ep = 1;                  ///< ranks that share out the experts
+  Range experts;               ///< that are this rank's own; none without a router
+  std::uint64_t expert_slots = 0;  ///< of each expert for the tokens of each rank, padding included
   Range vocab;                 ///< of the vocabulary padded to a multiple of tp
   Bytes element = 2;
   Bytes gradient = 2;  ///< of a weight's gradient

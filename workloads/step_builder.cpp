@@ -38,6 +38,7 @@ void add_views(ContentHash& content, const Views& views) {
   content.add(views.size());
   for (const View& view : views) {
     content.add(view.tensor).add(static_cast<std::uint64_t>(view.layer)).add(view.absolute ? 1 : 0);
+    content.add(static_cast<std::uint64_t>(view.replica));
     content.add(view.region.row).add(view.region.rows).add(view.region.col).add(view.region.cols);
     content.add(view.terms.first).add(view.terms.count).add(view.terms.total);
   }

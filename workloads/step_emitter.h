@@ -42,6 +42,7 @@ struct RankContext {
   Group tp;
   Group tatp;
   Group sp;
+  Group ep{};
   std::vector<Range> kv_sharers{};   ///< by kv head: the tensor-parallel ranks that hold it, when there are several
   std::uint32_t previous_stage = 0;  ///< peer with the same ranks on the neighbouring stages
   std::uint32_t next_stage = 0;

@@ -85,6 +85,10 @@ StreamVolumes stream_volumes(const models::TransformerSpec& model, const Trainin
   StreamVolumes volumes;
   volumes.weights = others * count(plan.sp_degree) * pair_parameters(model, pair, kv_heads) *
                     ((forwards + 1) * element + kPartialBytes);
+  if (pair == 1 && model.routes()) {
+    volumes.weights *= count(model.experts / plan.ep);
+    return volumes;
+  }
   if (pair == 0) volumes.weights += attention_volume(model, training, plan, kv_heads);
   // Outward: the input in each forward pass and for its weight gradient, the output's gradient once, or twice where
   // weight gradients have a pass of their own. Inward: the output in each forward pass, the input's gradient.
@@ -95,6 +99,7 @@ StreamVolumes stream_volumes(const models::TransformerSpec& model, const Trainin
 }
 
 std::string stream_inputs_fault(const models::TransformerSpec& model, const PlanSpec& plan, int pair) {
+  if (pair == 1 && model.routes()) return {};
   if (pair == 1) {
     const std::uint64_t columns = count(model.ffn) / count(plan.tp);
     if (count(plan.tatp) <= columns) return {};
@@ -122,10 +127,11 @@ std::string stream_inputs_fault(const models::TransformerSpec& model, const Plan
 bool streams_inputs(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
                     int pair) {
   if (plan.tatp == 1 || plan.stream.operand == StreamOperand::weights) return false;
+  if (pair == 1 && model.routes()) return false;
   if (plan.stream.operand == StreamOperand::inputs) return true;
   if (!stream_inputs_fault(model, plan, pair).empty()) return false;
   const StreamVolumes volumes = stream_volumes(model, training, plan, pair);
-  return volumes.inputs < volumes.weights;
+  return *volumes.inputs < volumes.weights;
 }
 
 std::array<bool, kPairs> streamed_inputs(const models::TransformerSpec& model, const TrainingSpec& training,

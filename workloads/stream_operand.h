@@ -18,7 +18,7 @@ inline constexpr int kPairs = 2;
 /// as dealt evenly.
 struct StreamVolumes {
   Bytes weights = 0;  ///< with what attention then exchanges
-  Bytes inputs = 0;
+  std::optional<Bytes> inputs{};  ///< nothing for experts, whose weights always travel
 };
 StreamVolumes stream_volumes(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
                              int pair);
@@ -27,7 +27,8 @@ StreamVolumes stream_volumes(const models::TransformerSpec& model, const Trainin
 std::string stream_inputs_fault(const models::TransformerSpec& model, const PlanSpec& plan, int pair);
 
 /// Whether the inputs of a pair's products travel over tatp and each rank keeps its part of the weights, as an inner
-/// tensor-parallel rank; otherwise the weights do. With `auto` what moves fewer bytes, and weights when equal.
+/// tensor-parallel rank; otherwise the weights do, as those of experts always. With `auto` what moves fewer bytes, and
+/// weights when equal.
 bool streams_inputs(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan, int pair);
 /// By pair.
 std::array<bool, kPairs> streamed_inputs(const models::TransformerSpec& model, const TrainingSpec& training,

@@ -37,14 +37,15 @@ void add_stream(const TrafficSource& source, TrafficList& list, const Stream& st
   list.add(std::move(traffic));
 }
 
-/// Parameters of a layer's weights that travel, by tatp rank.
+/// Parameters of a layer's weights that travel, by tatp rank: norms, output biases and the router never do.
 std::vector<std::uint64_t> layer_blocks(const TrafficSource& source, int tp) {
   const ParameterLayout& layout = source.layout;
   std::vector<std::uint64_t> blocks;
   for (int tatp = 0; tatp < source.plan.tatp; ++tatp) {
-    std::uint64_t& block = blocks.emplace_back(0);
+    std::uint64_t& block = blocks.emplace_back(parameters_in(layout.experts(tp, tatp, source.shard(tp, 0).experts)));
+    const std::size_t weights = source.model.routes() ? static_cast<std::size_t>(Weight::mlp_up) : kWeights;
     for (int slice = tatp * layout.chunks(); slice < (tatp + 1) * layout.chunks(); ++slice) {
-      for (std::size_t weight = 0; weight < kWeights; ++weight) {
+      for (std::size_t weight = 0; weight < weights; ++weight) {
         const auto which = static_cast<Weight>(weight);
         if (!layout.streams_inputs(which)) block += parameters_in(layout.weight(which, tp, slice).regions);
       }

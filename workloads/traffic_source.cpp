@@ -16,7 +16,7 @@ RankSpans TrafficList::at(std::initializer_list<std::pair<Axis, int>> ranks) con
 }
 
 void TrafficList::add(AxisTraffic traffic) {
-  if (traffic.span(traffic.axis).count == 1 || traffic.bytes() == 0 || traffic.times == 0) return;
+  if (traffic.members() == 1 || traffic.bytes() == 0 || traffic.times == 0) return;
   traffic_.push_back(std::move(traffic));
 }
 
@@ -31,7 +31,7 @@ void TrafficList::merge_spans(Axis axis) {
     RankSpans spans = traffic.spans;
     spans[number] = {};
     return std::pair(std::tie(traffic.axis, traffic.pattern, traffic.rows, traffic.row_bytes, traffic.parts,
-                              traffic.factors, traffic.times),
+                              traffic.factors, traffic.times, traffic.replicas),
                      spans);
   };
   std::stable_sort(traffic_.begin(), traffic_.end(), [&](const AxisTraffic& a, const AxisTraffic& b) {

@@ -48,7 +48,7 @@ TEST_F(HuggingFace, ParameterCountsAreThePublishedOnes) {
   constexpr Published models[] = {
       {"llama2-7b", 6'738'415'616},  {"llama2-13b", 13'015'864'320}, {"llama2-70b", 68'976'648'192},
       {"llama3-8b", 8'030'261'248},  {"llama3-70b", 70'553'706'496}, {"llama3.1-405b", 405'853'388'800},
-      {"mistral-7b", 7'241'732'096}, {"gpt2", 124'439'808},          {"gpt-neox-20b", 20'554'567'680},
+      {"mistral-7b", 7'241'732'096}, {"mixtral-8x7b", 46'702'792'704}, {"gpt2", 124'439'808},          {"gpt-neox-20b", 20'554'567'680},
       {"qwen2-7b", 7'615'616'512},   {"opt-6.7b", 6'658'473'984}};
   for (const Published& model : models) {
     EXPECT_EQ(parameters(load_file(kConfigs + model.name + ".json")), model.parameters) << model.name;
@@ -82,6 +82,11 @@ TEST_F(HuggingFace, ArchitecturesDifferWhereTheyShould) {
   const models::TransformerSpec qwen = load_file(kConfigs + "qwen2-7b.json");
   EXPECT_FALSE(qwen.linear_bias);
   EXPECT_TRUE(qwen.has_qkv_bias());
+  const models::TransformerSpec mixtral = load_file(kConfigs + "mixtral-8x7b.json");
+  EXPECT_EQ(mixtral.experts, 8);
+  EXPECT_EQ(mixtral.top_k, 2);
+  EXPECT_EQ(mixtral.capacity_factor, Rational(1));
+  EXPECT_EQ(mixtral.context, 32768);
   const models::TransformerSpec opt = load_file(kConfigs + "opt-6.7b.json");
   EXPECT_EQ(opt.context, 2050);
   EXPECT_TRUE(opt.tied_embeddings);
@@ -98,6 +103,7 @@ TEST_F(HuggingFace, AbsentKeysTakeTheDefaultsOfTheConfigurationClass) {
   const models::TransformerSpec mistral = load_json(R"({"model_type": "mistral"})");
   EXPECT_EQ(parameters(mistral), 7'241'732'096U);
   EXPECT_EQ(mistral.context, 131072);
+  EXPECT_EQ(parameters(load_json(R"({"model_type": "mixtral"})")), 46'702'792'704U);
   EXPECT_EQ(parameters(load_json(R"({"model_type": "gpt2"})")), 124'439'808U);
   EXPECT_EQ(parameters(load_json(R"({"model_type": "gpt_neox"})")), 20'554'567'680U);
   // OPT-125M is the class's default.

@@ -114,6 +114,21 @@ TEST_F(Presets, ModelsAreThoseOfTheReferenceTable) {
   EXPECT_EQ(rows, 10);
 }
 
+TEST_F(Presets, MixtralIsItsPublishedConfiguration) {
+  const std::string file = WAFERSIM_SOURCE_DIR "/tests/reference/huggingface/mixtral-8x7b.json";
+  models::TransformerSpec published =
+      load(std::string(kAnyWafer) + "model: {huggingface: " + file + ", sequence: 2048}\n").model;
+  published.name = "mixtral-8x7b";
+  const models::TransformerSpec preset =
+      load(std::string(kAnyWafer) + "model: {preset: mixtral-8x7b, sequence: 2048}\n").model;
+  EXPECT_EQ(preset.layers, published.layers);
+  EXPECT_EQ(preset.experts, published.experts);
+  EXPECT_EQ(preset.top_k, published.top_k);
+  EXPECT_EQ(preset.context, published.context);
+  EXPECT_EQ(models::count_parameters(preset).total(preset.layers), 46'702'792'704U);
+  EXPECT_EQ(models::count_parameters(published).total(published.layers), 46'702'792'704U);
+}
+
 TEST_F(Presets, Wafer2048HasItsPublishedNumbers) {
   const Scenario s = load(std::string(kAnyWafer) + kAnyModel);
   const models::HardwareModel hardware = models::resolve_hardware(s.wafer, s.router, s.network);

@@ -148,6 +148,20 @@ TEST_F(ScenarioFile, ShortFormOfSequenceParallelism) {
             workloads::SequenceParallel::megatron);
 }
 
+TEST_F(ScenarioFile, ExpertsAndWhoSharesThemOut) {
+  const Scenario s =
+      load(std::string(kSmall) + "plan: {dp: 8, ep: 4, mapping: {ep: row, order: [tp, ep, pp, dp]}}\n",
+           {"model.experts=8", "model.top_k=2", "model.capacity_factor=1.1", "model.linear_bias=false"});
+  EXPECT_EQ(s.model.experts, 8);
+  EXPECT_EQ(s.model.top_k, 2);
+  EXPECT_EQ(s.model.capacity_factor, Rational(11, 10));
+  EXPECT_EQ(s.plan.ep, 4);
+  EXPECT_EQ(s.plan.degree(workloads::Axis::dp), 2);
+  EXPECT_EQ(s.plan.mapping.at(workloads::Axis::ep).placement, workloads::Placement::row);
+  EXPECT_EQ(s.plan.order[1], workloads::Axis::ep);
+  EXPECT_EQ(to_yaml(load(to_yaml(s))), to_yaml(s));
+}
+
 TEST_F(ScenarioFile, SchedulesAndTheirStages) {
   const Scenario s = load(std::string(kSmall) +
                           "plan: {pp: 2, schedule: interleaved, virtual_stages: 2, layers_per_stage: [1, 1, 3, 2], "
@@ -304,7 +318,7 @@ TEST_F(ScenarioFile, JsonHoldsNumbersBooleansAndTexts) {
   EXPECT_EQ(json.at("model").at("linear_bias"), true);
   EXPECT_EQ(json.at("plan").at("tatp").at("degree"), 1);
   EXPECT_EQ(json.at("plan").at("mapping").at("order"),
-            (std::vector<std::string>{"tp", "tatp", "sp", "pp", "dp"}));
+            (std::vector<std::string>{"tp", "tatp", "sp", "ep", "pp", "dp"}));
 }
 
 /// Attention exchanges nothing where inputs travel, and a resolved scenario says so.

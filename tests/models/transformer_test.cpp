@@ -63,6 +63,16 @@ TEST(Parameters, PartsOfALayer) {
   EXPECT_EQ(parts.head, 0u);
 }
 
+TEST(Parameters, MixturesOfExperts) {
+  TransformerSpec mixtral = llama(32, 4096, 32, 8, 14336, 32000);
+  mixtral.experts = 8;
+  mixtral.top_k = 2;
+  EXPECT_EQ(total(mixtral), 46'702'792'704u);
+  const ParameterCount parts = count_parameters(mixtral);
+  EXPECT_EQ(parts.router_per_layer, 8u * 4096);
+  EXPECT_EQ(parts.mlp_per_layer, 8u * 3 * 4096 * 14336);
+}
+
 TEST(Parameters, ModelOfLayersAlone) {
   TransformerSpec model = gpt(3, 64, 4, 1000, 128);
   model.embedding = false;
@@ -100,6 +110,17 @@ TEST(Flops, SwigluWithGroupedQueriesByHand) {
   EXPECT_EQ(model_flops(model, 3), 3u * 2 * (2 * layer + 8 * 100) * 10 * 3);
   model.head = false;
   EXPECT_EQ(model_flops(model, 3), 3u * 2 * (2 * layer) * 10 * 3);
+}
+
+/// The router and two of five experts in place of the MLP, whatever slots they have.
+TEST(Flops, ATokenPassesSomeExperts) {
+  TransformerSpec model = llama(2, 8, 4, 2, 12, 100);
+  model.sequence = 10;
+  model.experts = 5;
+  model.top_k = 2;
+  model.capacity_factor = Rational(5, 4);
+  const std::uint64_t layer = 64 + 32 + 32 + 64 + 8 * 5 + 2 * 3 * 96 + 160;
+  EXPECT_EQ(model_flops(model, 3), 3u * 2 * (2 * layer + 8 * 100) * 10 * 3);
 }
 
 TEST(Flops, MaskTyingAndEmbeddingDoNotCount) {

@@ -111,6 +111,12 @@ void draw_stages(LoweringFixture& fixture, RandomStream& random, std::string& te
 
 void draw_work(LoweringFixture& fixture, RandomStream& random, std::string& text) {
   if (pick(random, text, "llama", std::vector<int>{0, 1}) != 0) fixture.make_llama();
+  if (pick(random, text, "experts", std::vector<int>{0, 0, 1}) != 0) {
+    fixture.make_mixtral();
+    fixture.model.capacity_factor =
+        pick(random, text, "capacity 1 5/4 1/2", std::vector{Rational(1), Rational(5, 4), Rational(1, 2)});
+    fixture.plan.ep = std::min(fixture.plan.dp, pick(random, text, "ep 1 2 4", std::vector{1, 2, 4}));
+  }
   fixture.model.tied_embeddings = pick(random, text, "tied", std::vector<int>{0, 1}) != 0 &&
                                   fixture.plan.embedding == workloads::EmbeddingTable::sharded;
   const auto kernel = pick(random, text, "attention",

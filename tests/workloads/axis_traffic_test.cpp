@@ -103,6 +103,26 @@ TEST(PlanTraffic, EqualsTheTraceInTheSpecialCases) {
        [](LoweringFixture& f) {
          f.plan.mapping[Axis::dp] = {Placement::strided, Shape{2, 1}};
        }},
+      {"experts", [](LoweringFixture& f) { f.make_mixtral(); }},
+      {"experts over replicas",
+       [](LoweringFixture& f) {
+         f.make_mixtral();
+         f.plan.ep = 2;
+         f.plan.sp = SequenceParallel::megatron;
+         f.model.capacity_factor = Rational(5, 4);
+       }},
+      {"experts over some replicas, tied, zero 3, another nesting",
+       [](LoweringFixture& f) {
+         f.make_mixtral();
+         f.model.tied_embeddings = true;
+         f.plan.dp = 8;
+         f.plan.ep = 4;
+         f.plan.zero = 3;
+         f.plan.order = {Axis::dp, Axis::tp, Axis::ep, Axis::pp};
+         f.plan.mapping[Axis::ep] = {Placement::snake, Shape{2, 2}};
+         f.training.recompute = models::Recompute::full;
+         f.plan.schedule = PipelineSchedule::zb_h1;
+       }},
       {"selective", [](LoweringFixture& f) { f.training.recompute = models::Recompute::selective; }}};
   for (const auto& [name, change] : cases) {
     SCOPED_TRACE(name);
@@ -354,10 +374,17 @@ CutSequence random_plan(RandomStream& random) {
       random, std::array{models::Recompute::none, models::Recompute::selective, models::Recompute::full});
   f.training.optimizer = draw(random, std::array{Optimizer::adam, Optimizer::none});
   if (f.training.recompute == models::Recompute::full) f.training.recompute_every = draw(random, std::array{1, 2, 3});
+  if (draw(random, kFlags)) {
+    f.model.linear_bias = false;
+    f.model.experts = draw(random, std::array{1, 2, 6});
+    f.model.top_k = draw(random, std::array{1, static_cast<int>(f.model.experts)});
+    f.model.capacity_factor = draw(random, std::array{Rational(1), Rational(5, 4), Rational(1, 3)});
+    f.plan.ep = draw(random, std::array{1, f.plan.dp});
+  }
   const Axis moved = draw(random, default_order());
   f.plan.mapping[moved] = {draw(random, std::array{Placement::block, Placement::snake, Placement::strided}),
                            {}};
-  std::rotate(f.plan.order.begin(), f.plan.order.begin() + static_cast<std::ptrdiff_t>(random.below(5)),
+  std::rotate(f.plan.order.begin(), f.plan.order.begin() + static_cast<std::ptrdiff_t>(random.below(f.plan.order.size())),
               f.plan.order.end());
   return f;
 }

@@ -38,6 +38,14 @@ std::vector<Factor> factors() {
       f.training.clip_grad = which != PipelineSchedule::zb_h2;
     };
   };
+  const auto mixture = [](int experts, int top_k, const Rational& factor) {
+    return [=](F& f) {
+      f.model.linear_bias = false;
+      f.model.experts = experts;
+      f.model.top_k = top_k;
+      f.model.capacity_factor = factor;
+    };
+  };
   return {
       {"dp", {[](F& f) { f.plan.dp = 1; }, [](F& f) { f.plan.dp = 2; }, [](F& f) { f.plan.dp = 4; }}},
       {"tp", {[](F& f) { f.plan.tp = 1; }, [](F& f) { f.plan.tp = 2; }, [](F& f) { f.plan.tp = 3; }}},
@@ -81,6 +89,9 @@ std::vector<Factor> factors() {
        {[](F& f) { f.model.attention_kernel = models::AttentionKernel::fused; },
         [](F& f) { f.model.attention_kernel = models::AttentionKernel::materialized; }}},
       {"model", {[](F&) {}, [](F& f) { f.make_llama(); }, [](F& f) { f.model.parallel_residual = true; }}},
+      {"experts",
+       {[](F&) {}, mixture(4, 2, Rational(1)), mixture(4, 1, Rational(5, 4)), mixture(6, 4, Rational(1, 2))}},
+      {"ep", {[](F& f) { f.plan.ep = 1; }, [](F& f) { f.plan.ep = 2; }}},
       {"ends",
        {[](F&) {}, [](F& f) { f.model.tied_embeddings = true; }, [](F& f) { f.layers_alone(); },
         [](F& f) { f.plan.embedding = EmbeddingTable::replicated; }}},
@@ -167,7 +178,8 @@ TEST(Covering, EveryPairOfChoicesIsProvenTogether) {
     ++proven;
   }
   EXPECT_GT(proven, 20U);
-  EXPECT_EQ(join(without_plan, "; "), "sp #2 with kernel #1") << "only a ring excludes materialized attention";
+  EXPECT_EQ(join(without_plan, "; "), "dp #0 with ep #1; sp #2 with kernel #1; experts #0 with ep #1")
+      << "only a ring excludes materialized attention, and only experts on several replicas can be shared out";
 }
 
 }  // namespace

@@ -35,6 +35,12 @@ void LoweringFixture::make_llama() {
   model.linear_bias = false;
 }
 
+void LoweringFixture::make_mixtral() {
+  make_llama();
+  model.experts = 4;
+  model.top_k = 2;
+}
+
 Bytes LoweringFixture::stream_bytes() const {
   return static_cast<Bytes>(training.microbatch * model.sequence * model.hidden) *
          element_bytes(training.precision);

@@ -20,6 +20,8 @@ struct LoweringFixture {
   void set_degrees(int dp, int tp, int pp);
   /// LLaMA-like: grouped-query attention, SwiGLU, RMSNorm, rotary positions, no biases.
   void make_llama();
+  /// The same as a mixture of four experts, two of which a token passes.
+  void make_mixtral();
   /// Bytes of the residual stream of one microbatch.
   Bytes stream_bytes() const;
   void layers_alone() { model.embedding = model.head = false; }

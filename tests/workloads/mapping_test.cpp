@@ -76,6 +76,29 @@ TEST(Mapping, NestsAxesFromTheInsideOut) {
   EXPECT_EQ(mapping.axis_shape(Axis::dp), (Shape{2, 1}));
 }
 
+/// Replicas are ep times dp; ep lies inside dp, whatever is nested between them.
+TEST(Mapping, ReplicasMakeAGridOfBothAxes) {
+  const Mesh on = mesh(4, 8);
+  PlanSpec wanted = plan(1, 2, 8, {{Axis::ep, {Placement::row, {}}}, {Axis::pp, {Placement::row, {}}},
+                                   {Axis::dp, {Placement::col, {}}}});
+  wanted.ep = 4;
+  const Mapping mapping(wanted, on);
+  EXPECT_EQ(places(on, mapping.group(Axis::ep, {.dp = 1, .pp = 1})),
+            (std::vector<std::pair<int, int>>{{4, 1}, {5, 1}, {6, 1}, {7, 1}}));
+  EXPECT_EQ(places(on, mapping.group(Axis::dp, {.ep = 2, .pp = 0})), (std::vector<std::pair<int, int>>{{2, 0}, {2, 1}}));
+  EXPECT_EQ(mapping.replica_shape(), (Shape{2, 4}));
+  EXPECT_EQ(mapping.replica_positions(), topology::row_major({2, 4}));
+  const std::vector<TileId> replicas = mapping.replicas({.pp = 1});
+  ASSERT_EQ(replicas.size(), 8U);
+  EXPECT_EQ(replicas[wanted.replica({.ep = 3, .dp = 1})], mapping.tile({.ep = 3, .dp = 1, .pp = 1}));
+  wanted.order = {Axis::dp, Axis::ep, Axis::pp};
+  wanted.mapping[Axis::dp] = {Placement::row, {}};
+  wanted.mapping[Axis::ep] = {Placement::col, {}};
+  const Mapping turned(wanted, on);
+  EXPECT_EQ(turned.replica_shape(), (Shape{4, 2}));
+  EXPECT_EQ(turned.replica_positions()[1], (topology::Coord{0, 1})) << "the next replica is the next rank of ep";
+}
+
 TEST(Mapping, SnakesRunBackInOddRows) {
   const Mesh on = mesh(2, 3);
   const Mapping mapping(plan(1, 6, 1, {{Axis::pp, {Placement::snake, Shape{2, 3}}}}), on);

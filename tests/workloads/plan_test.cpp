@@ -270,6 +270,38 @@ TEST(ValidatePlan, NamesDegreesOfTheNewAxes) {
             "dp 1 with tp * tatp * pp <= 16");
 }
 
+TEST(ValidatePlan, SharesOutExpertsEvenly) {
+  Case wanted = sound();
+  wanted.plan.ep = 2;
+  EXPECT_EQ(fault(wanted), "plan.ep 2 shares out experts, but the model has none; nearest valid: 1");
+  wanted.model.experts = 12;
+  wanted.model.top_k = 2;
+  wanted.model.linear_bias = false;
+  EXPECT_EQ(fault(wanted), "");
+  wanted.mesh.shape = {16, 16};
+  wanted.plan.dp = 8;
+  wanted.plan.ep = 3;
+  EXPECT_EQ(fault(wanted),
+            "plan.ep 3 does not divide both dp 8 and the 12 experts of the model; nearest valid: 2 or 4");
+  wanted.plan.ep = 8;
+  EXPECT_EQ(fault(wanted), "plan.ep 8 does not divide both dp 8 and the 12 experts of the model; nearest valid: 4");
+  wanted.plan.ep = 0;
+  EXPECT_EQ(fault(wanted), "plan.ep 0 is below 1; nearest valid: 1");
+  wanted.plan.ep = 4;
+  wanted.model.capacity_factor = 0;
+  EXPECT_EQ(fault(wanted),
+            "model.capacity_factor 0 is not above 0 and at most experts / top_k = 6; nearest valid: 1");
+  wanted.model.capacity_factor = Rational(13, 2);
+  EXPECT_EQ(fault(wanted),
+            "model.capacity_factor 6.5 is not above 0 and at most experts / top_k = 6; nearest valid: 6");
+  wanted.model.top_k = 13;
+  wanted.model.linear_bias = true;
+  wanted.model.capacity_factor = Rational(1, 2);
+  EXPECT_EQ(fault(wanted),
+            "model.top_k 13 is not one of 1 .. 12 experts; nearest valid: 12; "
+            "model.linear_bias true does not go with experts, which have no biases; nearest valid: false");
+}
+
 TEST(ValidatePlan, ReportsAllFaultsAtOnce) {
   Case wanted = sound();
   wanted.model.heads = 2;

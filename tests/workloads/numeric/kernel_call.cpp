@@ -58,7 +58,7 @@ std::vector<Parameter> KernelCall::parameters() const {
   return result;
 }
 
-Panel KernelCall::output() const {
+Views KernelCall::output_views() const {
   Views views;  // a region comes once for each run of its addends
   for (const View& view : meaning_.writes) {
     const auto same = [&](const View& other) {
@@ -67,7 +67,19 @@ Panel KernelCall::output() const {
     if (step_.scope(view) != TensorScope::activation) continue;
     if (std::none_of(views.begin(), views.end(), same)) views.push_back(view);
   }
-  return make_panel(step_, views);
+  return views;
+}
+
+Panel KernelCall::output() const { return make_panel(step_, output_views()); }
+
+Panel KernelCall::output(std::size_t which) const {
+  std::vector<Views> tensors;
+  for (const View& view : output_views()) {
+    const bool same = !tensors.empty() && step_.key(tensors.back().back()) == step_.key(view);
+    if (!same) tensors.emplace_back();
+    tensors.back().push_back(view);
+  }
+  return make_panel(step_, tensors.at(which));
 }
 
 Panel KernelCall::present() const {

@@ -8,11 +8,12 @@
 #include "tests/workloads/numeric/batch.h"
 #include "tests/workloads/numeric/panel.h"
 #include "tests/workloads/numeric/parameter_map.h"
+#include "tests/workloads/numeric/routing.h"
 #include "tests/workloads/numeric/row_statistics.h"
 
 namespace wafersim::workloads::numeric {
 
-/// The model and how its batch is dealt; nothing of how its layers are cut.
+/// The model and how its batch is dealt; nothing of how its layers are cut, but for the experts that tokens go to.
 struct Problem {
   models::TransformerSpec model;
   std::uint64_t sequences = 1;     ///< of a microbatch
@@ -20,6 +21,7 @@ struct Problem {
   std::uint64_t replicas = 1;
   double learning_rate = 0.1;
   double largest_norm = 0;  ///< to which gradients are clipped; 0: they are not
+  Routing routing{};        ///< of a microbatch, with experts
 
   std::uint64_t global_batch() const { return sequences * microbatches * replicas; }
   std::uint64_t tokens() const { return global_batch() * static_cast<std::uint64_t>(model.sequence); }
@@ -54,6 +56,8 @@ class KernelCall {
   std::vector<Parameter> parameters() const;
   /// Zeros in the shape of the activations that the operation writes; put() writes them.
   Panel output() const;
+  /// The same of one of several tensors.
+  Panel output(std::size_t which) const;
   /// What is there of them now; not a number where nothing is.
   Panel present() const;
   void put(const Panel& panel);
@@ -89,6 +93,8 @@ class KernelCall {
   const TokenLosses& losses() const { return losses_; }
 
  private:
+  Views output_views() const;
+
   const Problem& problem_;
   const ParameterMap& map_;
   const Meaning& meaning_;

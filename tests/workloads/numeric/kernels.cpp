@@ -58,6 +58,18 @@ void run_kernel(KernelCall& call) {
       return activation(call);
     case Kernel::activation_backward:
       return activation_backward(call);
+    case Kernel::route:
+      return route(call);
+    case Kernel::route_backward:
+      return route_backward(call);
+    case Kernel::dispatch:
+      return dispatch(call);
+    case Kernel::dispatch_backward:
+      return dispatch_backward(call);
+    case Kernel::combine:
+      return combine(call);
+    case Kernel::combine_backward:
+      return combine_backward(call);
     case Kernel::residual:
       return residual(call);
     case Kernel::copy:

@@ -23,6 +23,13 @@ void residual(KernelCall& call);
 void copy(KernelCall& call);
 void external(KernelCall& call);  ///< Kernel::memory: what comes from outside of the model
 
+void route(KernelCall& call);
+void route_backward(KernelCall& call);
+void dispatch(KernelCall& call);
+void dispatch_backward(KernelCall& call);
+void combine(KernelCall& call);
+void combine_backward(KernelCall& call);
+
 void rotary(KernelCall& call, int direction);
 void scores(KernelCall& call);
 void softmax(KernelCall& call);

@@ -33,6 +33,7 @@ Problem problem_of(const NumericCase& setup) {
   problem.microbatches = static_cast<std::uint64_t>(setup.training.microbatches(setup.plan.dp));
   problem.replicas = static_cast<std::uint64_t>(setup.plan.dp);
   problem.largest_norm = setup.largest_norm;
+  problem.routing = Routing(setup.model, setup.training, setup.plan);
   return problem;
 }
 
@@ -63,7 +64,7 @@ NumericRun::NumericRun(const NumericCase& setup, const Trace& trace)
   for (int i = 0; i < setup_.training.iterations; ++i) {
     const auto iteration = static_cast<std::uint64_t>(i);
     losses_.push_back(executor.loss(iteration));
-    reference_.push_back(Reference(problem_.model, parameters_, final_weights_)
+    reference_.push_back(Reference(problem_.model, parameters_, final_weights_, problem_.routing)
                              .evaluate({problem_.model, iteration}, problem_.global_batch()));
     if (setup_.training.optimizer == Optimizer::none) {
       for (const BucketValue& each : executor.gradients_left(i)) gradients_.push_back(each);

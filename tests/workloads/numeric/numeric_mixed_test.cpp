@@ -51,6 +51,18 @@ void draw_streams(RandomStream& random, NumericCase& setup) {
   model.context = std::max(model.context, model.sequence);
 }
 
+/// Experts in place of the MLP, shared out among the replicas or not.
+void draw_experts(RandomStream& random, NumericCase& setup) {
+  if (coin(random)) return;
+  models::TransformerSpec& model = setup.model;
+  model.linear_bias = false;
+  model.experts = draw(random, std::array{2, 4, 6});
+  model.top_k = draw(random, std::array{1, 2});
+  model.capacity_factor = draw(random, std::array{Rational(1), Rational(1), Rational(5, 8)});
+  if (model.experts > 2 && coin(random)) model.capacity_factor = Rational(5, 4);
+  setup.plan.ep = coin(random) ? setup.plan.dp : 1;
+}
+
 /// Any model under any plan.
 NumericCase drawn(std::uint64_t seed) {
   RandomStream random(seed, "mixed");
@@ -93,6 +105,7 @@ NumericCase drawn(std::uint64_t seed) {
   plan.collective_chunks = draw(random, std::array{1, 2});
   draw_streams(random, setup);
   if (training.recompute == models::Recompute::full) training.recompute_every = draw(random, std::array{1, 2, 3});
+  draw_experts(random, setup);
   return setup;
 }
 

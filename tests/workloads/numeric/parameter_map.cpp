@@ -22,12 +22,17 @@ ParameterMap::ParameterMap(const models::TransformerSpec& model, const TrainingS
   set_norm(layer_, layout.norm(1), Part::gain2, Part::shift2);
   set_vector(layer_, layout.output_bias(0), Part::attention_output_bias);
   set_vector(layer_, layout.output_bias(1), Part::mlp_down_bias);
+  if (model.routes()) set_table(layer_, layout.router(), Part::router, 0, static_cast<std::uint64_t>(model.experts));
   set_table(embedding_, layout.positions(), Part::positions, 0, hidden);
   set_norm(head_, layout.final_norm(), Part::final_gain, Part::final_shift);
   for (int tp = 0; tp < plan.tp; ++tp) {
     for (std::size_t weight = 0; weight < kWeights; ++weight) {
       for (int slice = 0; slice < plan.tatp * layout.chunks(); ++slice) {
-        set_weight(layout, static_cast<Weight>(weight), tp, slice);
+        const bool of_expert = model.routes() && weight >= static_cast<std::size_t>(Weight::mlp_up);
+        const std::uint64_t experts = of_expert ? static_cast<std::uint64_t>(model.experts) : 1;
+        for (std::uint64_t expert = 0; expert < experts; ++expert) {
+          set_weight(layout, static_cast<Weight>(weight), tp, slice, expert);
+        }
       }
     }
     for (int tatp = 0; tatp < plan.tatp; ++tatp) {
@@ -72,9 +77,9 @@ void ParameterMap::set_norm(Rows& rows, const Region& region, Part gain, Part sh
 }
 
 /// Region i holds the columns of run i: a row for each input column, then one for the bias.
-void ParameterMap::set_weight(const ParameterLayout& layout, Weight weight, int tp, int number) {
+void ParameterMap::set_weight(const ParameterLayout& layout, Weight weight, int tp, int number, std::uint64_t expert) {
   const auto kind = static_cast<std::size_t>(weight);
-  const WeightSlice slice = layout.weight(weight, tp, number);
+  const WeightSlice slice = layout.weight(weight, tp, number, expert);
   const Range inputs = layout.input_columns(weight, tp, number / layout.chunks());
   require_invariant(slice.regions.size() == slice.columns.size(), "a region for each run of columns");
   for (std::size_t run = 0; run < slice.regions.size(); ++run) {
@@ -84,7 +89,8 @@ void ParameterMap::set_weight(const ParameterLayout& layout, Weight weight, int 
       const std::uint64_t row = i / columns.count, col = columns.first + i % columns.count;
       const bool is_bias = row == inputs.count;
       set(layer_, region.row + i,
-          is_bias ? ParameterId{kBiases[kind], 0, col} : ParameterId{kParts[kind], inputs.first + row, col});
+          is_bias ? ParameterId{kBiases[kind], 0, col}
+                  : ParameterId{kParts[kind], inputs.first + row, col, expert});
     }
   }
 }

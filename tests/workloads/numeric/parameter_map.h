@@ -24,7 +24,7 @@ class ParameterMap {
   static void set_table(Rows& rows, const Region& region, Part part, std::uint64_t first_row,
                         std::uint64_t width);
   void set_norm(Rows& rows, const Region& region, Part gain, Part shift);
-  void set_weight(const ParameterLayout& layout, Weight weight, int tp, int number);
+  void set_weight(const ParameterLayout& layout, Weight weight, int tp, int number, std::uint64_t expert);
 
   const models::TransformerSpec& model_;
   Rows layer_;

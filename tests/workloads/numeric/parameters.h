@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,9 @@ enum class Part : std::uint8_t {
   shift2,
   qkv,  ///< hidden x (q, then k, then v)
   attention_output,
-  mlp_up,  ///< hidden x (up, then gate)
+  mlp_up,  ///< hidden x (up, then gate); of each expert
   mlp_down,
+  router,  ///< hidden x experts
   qkv_bias,
   attention_output_bias,
   mlp_up_bias,
@@ -37,6 +39,7 @@ struct ParameterId {
   Part part = Part::gain1;
   std::uint64_t row = 0;
   std::uint64_t col = 0;
+  std::uint64_t expert = 0;  ///< of mlp_up and mlp_down: whose
   bool operator==(const ParameterId&) const = default;
 };
 
@@ -52,8 +55,8 @@ class Parameters {
   std::vector<double> initial() const;
 
   /// A matrix out of a vector of all parameters; empty when the model has none of that name.
-  Matrix get(const std::vector<double>& values, int layer, Part part) const;
-  void add(std::vector<double>& values, int layer, Part part, const Matrix& what) const;
+  Matrix get(const std::vector<double>& values, int layer, Part part, std::uint64_t expert = 0) const;
+  void add(std::vector<double>& values, int layer, Part part, const Matrix& what, std::uint64_t expert = 0) const;
 
  private:
   struct Place {
@@ -61,9 +64,9 @@ class Parameters {
     std::uint64_t rows = 0;
     std::uint64_t cols = 0;
   };
-  void place(int layer, Part part, std::int64_t rows, std::int64_t cols);
+  void place(int layer, Part part, std::int64_t rows, std::int64_t cols, std::uint64_t expert = 0);
 
-  std::map<std::pair<int, Part>, Place> places_;
+  std::map<std::tuple<int, Part, std::uint64_t>, Place> places_;
   std::size_t count_ = 0;
 };
 

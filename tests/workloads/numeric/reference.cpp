@@ -16,7 +16,7 @@ Evaluation Reference::evaluate(const Batch& batch, std::uint64_t sequences) cons
     for (int l = 0; l < model_.layers; ++l) {
       LayerState& state = states[static_cast<std::size_t>(l)];
       state.input = stream;
-      stream = layer(l, state);
+      stream = layer(l, run, state);
     }
     Matrix gradient = head(stream, run);
     for (int l = model_.layers - 1; l >= 0; --l) {
@@ -52,7 +52,7 @@ void Reference::embed_backward(const Run& run, const Matrix& dy) const {
   parameters_.add(run.sum.gradients, -1, Part::positions, dy);
 }
 
-Matrix Reference::layer(int layer, LayerState& state) const {
+Matrix Reference::layer(int layer, const Run& run, LayerState& state) const {
   state.normed1 = norm(layer, Part::gain1, Part::shift1, state.input);
   state.qkv = linear(layer, Part::qkv, Part::qkv_bias, state.normed1);
   rotate(state.qkv, 1);
@@ -61,18 +61,28 @@ Matrix Reference::layer(int layer, LayerState& state) const {
   add(state.middle, state.input);
   const Matrix& second = model_.parallel_residual ? state.input : state.middle;
   state.normed2 = norm(layer, Part::gain2, Part::shift2, second);
-  state.up = linear(layer, Part::mlp_up, Part::mlp_up_bias, state.normed2);
-  state.activated = activate(state.up);
-  Matrix output = linear(layer, Part::mlp_down, Part::mlp_down_bias, state.activated);
+  Matrix output = mlp(layer, run, state);
   add(output, state.middle);
   return output;
 }
 
-Matrix Reference::layer_backward(int layer, const LayerState& state, const Matrix& dy, const Run& run) const {
+Matrix Reference::mlp(int layer, const Run& run, LayerState& state) const {
+  if (model_.routes()) return experts(layer, run, state);
+  state.up = linear(layer, Part::mlp_up, Part::mlp_up_bias, state.normed2);
+  state.activated = activate(state.up);
+  return linear(layer, Part::mlp_down, Part::mlp_down_bias, state.activated);
+}
+
+Matrix Reference::mlp_backward(int layer, const LayerState& state, const Matrix& dy, const Run& run) const {
+  if (model_.routes()) return experts_backward(layer, state, dy, run);
   const Matrix d_activated =
       linear_backward(layer, Part::mlp_down, Part::mlp_down_bias, state.activated, dy, run);
   const Matrix d_up = activate_backward(state.up, d_activated);
-  const Matrix d_normed2 = linear_backward(layer, Part::mlp_up, Part::mlp_up_bias, state.normed2, d_up, run);
+  return linear_backward(layer, Part::mlp_up, Part::mlp_up_bias, state.normed2, d_up, run);
+}
+
+Matrix Reference::layer_backward(int layer, const LayerState& state, const Matrix& dy, const Run& run) const {
+  const Matrix d_normed2 = mlp_backward(layer, state, dy, run);
   const Matrix& second = model_.parallel_residual ? state.input : state.middle;
   const Matrix d_second = norm_backward(layer, Part::gain2, Part::shift2, second, d_normed2, run);
   Matrix d_middle = dy;

@@ -18,7 +18,10 @@ double difference(const TransformerSpec& model) {
   const Parameters parameters(model);
   std::vector<double> values = parameters.initial();
   const Batch batch{model, 0};
-  const auto evaluate = [&] { return Reference(model, parameters, values).evaluate(batch, 2); };
+  TrainingSpec training;
+  training.microbatch = 2;
+  const Routing routing(model, training, {});
+  const auto evaluate = [&] { return Reference(model, parameters, values, routing).evaluate(batch, 2); };
   const std::vector<double> gradients = evaluate().gradients;
   double largest = 0, off = 0;
   for (const double each : gradients) largest = std::max(largest, std::abs(each));
@@ -49,6 +52,12 @@ TEST(Reference, GradientsAreThoseOfTheLoss) {
       {"qkv bias alone", [](TransformerSpec& m) { m.linear_bias = false, m.qkv_bias = true; }},
       {"no final norm", [](TransformerSpec& m) { m.final_norm = false; }},
       {"no embedding", [](TransformerSpec& m) { m.embedding = false; }},
+      {"experts", [](TransformerSpec& m) { make_tiny_mixtral(m); }},
+      {"experts that drop tokens",
+       [](TransformerSpec& m) {
+         make_tiny_mixtral(m);
+         m.capacity_factor = Rational(1, 2);
+       }},
       {"layers alone", [](TransformerSpec& m) { m.embedding = m.head = false; }}};
   for (const auto& [name, change] : options) {
     TransformerSpec model = tiny_model();

@@ -24,4 +24,10 @@ void make_tiny_llama(models::TransformerSpec& model) {
   model.linear_bias = false;
 }
 
+void make_tiny_mixtral(models::TransformerSpec& model) {
+  make_tiny_llama(model);
+  model.experts = 4;
+  model.top_k = 2;
+}
+
 }  // namespace wafersim::workloads::numeric

@@ -9,5 +9,7 @@ namespace wafersim::workloads::numeric {
 models::TransformerSpec tiny_model();
 /// Grouped-query attention, SwiGLU, RMSNorm, rotary positions, no biases.
 void make_tiny_llama(models::TransformerSpec& model);
+/// The same with four experts, of which a token passes two.
+void make_tiny_mixtral(models::TransformerSpec& model);
 
 }  // namespace wafersim::workloads::numeric
