@@ -140,7 +140,8 @@ void emit_layer_weight(StepEmitter& step) {
 Bytes weight_bytes_per_layer(const models::TransformerSpec& model, const Shard& shard) {
   const std::uint64_t streams = model.parallel_residual ? 3 : 4;  // norms' outputs, gradients of the blocks' outputs
   return streams * shard.local_stream_bytes() +
-         shard.inner_bytes(0, shard.q_width + shard.qkv_width()) + shard.inner_bytes(1, shard.ffn.count + shard.up_width);
+         shard.inner_bytes(0, shard.q_width + shard.qkv_width()) +
+         shard.inner_bytes(1, shard.ffn.count + shard.up_width);
 }
 
 }  // namespace wafersim::workloads
