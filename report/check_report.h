@@ -26,7 +26,8 @@ struct CheckFacts {
 };
 
 /// One JSON object: scenario, parameters, flops_per_iteration, tiles_used, tiles_total, memory, fits,
-/// mapping_report, routing_report, stream_report and, when the trace was verified, faults. Indented, with a final newline.
+/// mapping_report, routing_report, stream_report and, when the trace was verified, faults. Indented, with a final
+/// newline.
 std::string check_json(const CheckFacts& facts);
 
 /// The same facts as a block of lines for a person; the scenario is left out.

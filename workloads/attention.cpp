@@ -109,7 +109,8 @@ Deps row_products(StepEmitter& step, const Deps& d_output) {
   const Bytes output = s.inner_bytes(0, s.q_width);
   const Deps made = step.vector(2 * tokens * s.q_width, {.scratch = output, .saved = output}, d_output,
                                 {.kernel = Kernel::row_products,
-                                 .reads = step.inner(0, kAttention, columns) + step.inner(0, kAttentionGradient, columns),
+                                 .reads = step.inner(0, kAttention, columns) +
+                                          step.inner(0, kAttentionGradient, columns),
                                  .writes = step.inner(0, tensors::kDelta, s.heads)},
                                 tokens * s.heads.count * 4);
   return join(emit_exchange(step, Exchange::to_heads, ExchangedColumns::scalars, tensors::kDelta, made), made);

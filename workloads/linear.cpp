@@ -41,21 +41,12 @@ Traffic block_traffic(const StepEmitter& step, int owner, Bytes bytes) {
   return owner == step.shard().rank.tatp ? Traffic{.parameters = bytes} : Traffic{.streamed = bytes};
 }
 
-/// Columns of the output that a product has in all.
-std::uint64_t all_columns(const StepEmitter& step, Weight weight) {
-  std::uint64_t total = 0;
-  for (int owner = 0; owner < step.shard().tatp; ++owner) {
-    for (int chunk = 0; chunk < step.layout().chunks(); ++chunk) total += weight_slice(step, weight, owner, chunk).width();
-  }
-  return total;
-}
-
 /// Y[:, slice] = X W[:, slice].
 Deps forward_block(StepEmitter& step, const Product& product, int owner, int chunk, bool first, const Deps& ready) {
   const WeightSlice slice = slice_of(step, product, owner, chunk);
   const TokenSet rows = rows_of(step, product);
   const std::uint64_t input = linear_input_columns(step, product.weight).count;
-  const std::uint64_t all = all_columns(step, product.weight);
+  const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
   const Traffic traffic = repeated(product.input_traffic, first) + scaled(product.output_traffic, slice.width(), all) +
                           block_traffic(step, owner, input * slice.width() * step.shard().element);
   return step.gemm({1, rows.count(), slice.width(), input}, traffic, ready,
@@ -71,7 +62,7 @@ Deps input_block(StepEmitter& step, const Product& product, int owner, int chunk
   const WeightSlice slice = slice_of(step, product, owner, chunk);
   const TokenSet rows = rows_of(step, product);
   const std::uint64_t input = linear_input_columns(step, product.weight).count;
-  const std::uint64_t all = all_columns(step, product.weight);
+  const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
   const bool adds = product.adds || !first;
   const Traffic traffic = scaled(product.output_traffic, slice.width(), all) + product.input_traffic +
                           (adds ? product.input_traffic : Traffic{}) +
@@ -89,7 +80,7 @@ Deps weight_block(StepEmitter& step, const Product& product, int owner, int chun
   const WeightSlice slice = slice_of(step, product, owner, chunk);
   const TokenSet rows = rows_of(step, product);
   const std::uint64_t input = linear_input_columns(step, product.weight).count;
-  const std::uint64_t all = all_columns(step, product.weight);
+  const std::uint64_t all = output_width(step, product.weight, step.shard().rank.tp);
   const bool own = owner == step.shard().rank.tatp;
   const Bytes gradient = input * slice.width();
   const Traffic traffic =

@@ -4,16 +4,6 @@ namespace wafersim::workloads {
 
 namespace {
 
-/// Columns of a weight that all slices of a tp rank have together.
-std::uint64_t output_width(const StepEmitter& step, Weight weight, int tp) {
-  const ParameterLayout& layout = step.layout();
-  std::uint64_t total = 0;
-  for (int slice = 0; slice < step.shard().tatp * layout.chunks(); ++slice) {
-    total += layout.weight(weight, tp, slice).width();
-  }
-  return total;
-}
-
 /// A rank's part of the gradient of k and v blocks that it shares: only its own query heads have gone into it.
 /// The addends are numbered head by head, then token by token.
 Views shared_kv_writes(StepEmitter& step, const Region& region, std::uint64_t kv_head, const TokenSet& tokens) {
@@ -48,6 +38,15 @@ WeightSlice weight_slice(const StepEmitter& step, Weight weight, int owner, int 
   return layout.weight(weight, step.shard().rank.tp, owner * layout.chunks() + chunk, expert);
 }
 
+std::uint64_t output_width(const StepEmitter& step, Weight weight, int tp) {
+  const ParameterLayout& layout = step.layout();
+  std::uint64_t total = 0;
+  for (int slice = 0; slice < step.shard().tatp * layout.chunks(); ++slice) {
+    total += layout.weight(weight, tp, slice).width();
+  }
+  return total;
+}
+
 Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName& tensor, const TokenSet& tokens) {
   Views views;
   for (const Range& run : slice.columns) {
@@ -73,7 +72,8 @@ Terms linear_input_terms(const StepEmitter& step, Weight weight) {
   const ParameterLayout& layout = step.layout();
   const int own = step.shard().rank.tp;
   Terms terms{0, output_width(step, weight, own), 0};
-  const int first = layout.row_parallel(weight) ? own : 0, last = layout.row_parallel(weight) ? own : step.shard().tp - 1;
+  const bool own_alone = layout.row_parallel(weight);
+  const int first = own_alone ? own : 0, last = own_alone ? own : step.shard().tp - 1;
   for (int tp = first; tp <= last; ++tp) {
     if (tp < own) terms.first += output_width(step, weight, tp);
     terms.total += output_width(step, weight, tp);

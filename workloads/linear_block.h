@@ -9,6 +9,9 @@ namespace wafersim::workloads {
 /// A slice of a weight that the rank's tp rank holds. `expert`: of the weights of an MLP, whose.
 WeightSlice weight_slice(const StepEmitter& step, Weight weight, int owner, int chunk, std::uint64_t expert = 0);
 
+/// Columns of a weight that all slices of a tp rank have together.
+std::uint64_t output_width(const StepEmitter& step, Weight weight, int tp);
+
 /// Columns `slice` of the output tensor, of some tokens.
 Views output_views(StepEmitter& step, const WeightSlice& slice, const TensorName& tensor, const TokenSet& tokens);
 

@@ -38,14 +38,10 @@ class InputStream {
         pieces_(step.layout().chunks()),
         second_(step.layout().row_parallel(product.weight)) {}
 
-  Deps forward(const Deps& ready) {
-    return second_ ? inward(ready, [this](const Block& b, const Deps& there) { return add_to_output(b, there); })
-                   : outward(ready, [this](const Block& b, const Deps& there) { return make_output(b, there); });
-  }
-
-  Deps input_gradient(const Deps& ready) {
-    if (second_) return outward(ready, [this](const Block& b, const Deps& there) { return make_input_gradient(b, there); });
-    return inward(ready, [this](const Block& b, const Deps& there) { return add_to_input_gradient(b, there); });
+  /// The product, or its input's gradient.
+  Deps product(bool backward, const Deps& ready) {
+    const Use use = [this, backward](const Block& b, const Deps& there) { return multiply(b, backward, there); };
+    return makes_sums(backward) ? inward(ready, use) : outward(ready, use);
   }
 
   Deps weight_gradient(const Deps& ready) {
@@ -57,7 +53,7 @@ class InputStream {
   ProductGradients gradients(const Views& input, const Traffic& input_traffic, const Deps& ready) {
     ProductGradients made;
     outward(ready, [&](const Block& b, const Deps& there) {
-      const Deps of_input = make_input_gradient(b, there);
+      const Deps of_input = multiply(b, true, there);
       const Traffic again = repeated(block_traffic(b, shard_.element), false);
       const Deps of_weight = weight_gradient_of(b, input, input_traffic, again, there);
       made.input = join(std::move(made.input), of_input);
@@ -84,7 +80,10 @@ class InputStream {
 
   /// The operand that has the residual stream's width, of any rank's rows.
   Views wide(const Block& b) const {
-    if (second_) return StepEmitter::shifted(step_.view(product_.output.name, b.tokens, {0, shard_.hidden}), product_.output.layer);
+    if (second_) {
+      const TensorName& name = product_.output;
+      return StepEmitter::shifted(step_.view(name.name, b.tokens, {0, shard_.hidden}), name.layer);
+    }
     Views views;
     for (const Range& rows : b.tokens.ranges) {
       View view = product_.input.front();
@@ -98,7 +97,9 @@ class InputStream {
   Views narrow(const Block& b) const {
     return second_ ? rows_of(product_.input, b.tokens) : output_views(step_, slice_, product_.output, b.tokens);
   }
-  Traffic narrow_traffic(const Block& b) const { return inner(second_ ? product_.input_traffic : product_.output_traffic, b); }
+  Traffic narrow_traffic(const Block& b) const {
+    return inner(second_ ? product_.input_traffic : product_.output_traffic, b);
+  }
   Traffic inner(const Traffic& all, const Block& b) const { return scaled(all, b.rows, shard_.inner_tokens(pair_)); }
 
   /// Reading a block that visits, or writing a part that leaves: the rank's own lies where the step put it, others in
@@ -111,11 +112,12 @@ class InputStream {
     return repeated({.parameters = input_ * slice_.width() * shard_.element}, std::exchange(fresh_weight_, false));
   }
 
+  std::uint64_t elements(int owner, int piece) const { return block(owner, piece).rows * shard_.hidden; }
   StreamBlocks blocks(Bytes element) const {
     return {.chunks = pieces_,
             .views = [this](int owner, int piece) { return wide(block(owner, piece)); },
-            .bytes = [this, element](int owner, int piece) { return block(owner, piece).rows * shard_.hidden * element; },
-            .elements = [this](int owner, int piece) { return block(owner, piece).rows * shard_.hidden; }};
+            .bytes = [this, element](int owner, int piece) { return elements(owner, piece) * element; },
+            .elements = [this](int owner, int piece) { return elements(owner, piece); }};
   }
 
   Deps outward(const Deps& ready, const Use& use) {
@@ -139,56 +141,33 @@ class InputStream {
     return join(std::move(all), sum);
   }
 
-  models::GemmShape shape(std::uint64_t m, std::uint64_t n, std::uint64_t k) const { return {1, m, n, k}; }
+  /// The second product and the first one's input gradient make parts of the wide operand, for every rank's rows.
+  bool makes_sums(bool backward) const { return second_ != backward; }
 
-  /// Y[i, own columns] = X_i W.
-  Deps make_output(const Block& b, const Deps& there) {
-    return step_.gemm(shape(b.rows, slice_.width(), input_),
-                      block_traffic(b, shard_.element) + narrow_traffic(b) + weight_traffic(), there,
-                      {.kernel = Kernel::linear,
-                       .adds = product_.adds,
-                       .reads = wide(b) + step_.weights(slice_.regions),
-                       .writes = narrow(b)});
+  /// Y_i = X_i W, Z_i += A_i W, or backward dA_i = dZ_i W^T, dX_i += dY_i W^T. Others' sums begin with the rank's part.
+  Deps multiply(const Block& b, bool backward, const Deps& there) {
+    const bool sums = makes_sums(backward);
+    const std::uint64_t width = slice_.width();
+    const Terms terms = backward ? input_terms(step_, product_.weight, shard_.rank.tatp, 0)
+                                 : linear_output_terms(step_, product_.weight);
+    return step_.gemm({1, b.rows, backward ? input_ : width, backward ? width : input_},
+                      block_traffic(b, sums ? kPartialBytes : shard_.element) + narrow_traffic(b) + weight_traffic(),
+                      there,
+                      {.kernel = backward ? Kernel::linear_input : Kernel::linear,
+                       .adds = product_.adds && (own(b) || !sums),
+                       .reads = (sums ? narrow(b) : wide(b)) + step_.weights(slice_.regions),
+                       .writes = sums ? with_terms(wide(b), terms) : narrow(b)});
   }
 
-  /// Z_i += Y[i, own columns] W: others' rows begin with this rank's part.
-  Deps add_to_output(const Block& b, const Deps& there) {
-    return step_.gemm(shape(b.rows, slice_.width(), input_),
-                      narrow_traffic(b) + block_traffic(b, kPartialBytes) + weight_traffic(), there,
-                      {.kernel = Kernel::linear,
-                       .adds = product_.adds && own(b),
-                       .reads = narrow(b) + step_.weights(slice_.regions),
-                       .writes = with_terms(wide(b), linear_output_terms(step_, product_.weight))});
-  }
-
-  /// dY[i, own columns] = dZ_i W^T.
-  Deps make_input_gradient(const Block& b, const Deps& there) {
-    return step_.gemm(shape(b.rows, input_, slice_.width()),
-                      block_traffic(b, shard_.element) + narrow_traffic(b) + weight_traffic(), there,
-                      {.kernel = Kernel::linear_input,
-                       .adds = product_.adds,
-                       .reads = wide(b) + step_.weights(slice_.regions),
-                       .writes = narrow(b)});
-  }
-
-  /// dX_i += dY[i, own columns] W^T.
-  Deps add_to_input_gradient(const Block& b, const Deps& there) {
-    return step_.gemm(shape(b.rows, input_, slice_.width()),
-                      narrow_traffic(b) + block_traffic(b, kPartialBytes) + weight_traffic(), there,
-                      {.kernel = Kernel::linear_input,
-                       .adds = product_.adds && own(b),
-                       .reads = narrow(b) + step_.weights(slice_.regions),
-                       .writes = with_terms(wide(b), input_terms(step_, product_.weight, shard_.rank.tatp, 0))});
-  }
-
-  /// dW += X_i^T dY_i, of the rank's part of the weight. `input`: of the second product, `visiting`: the block's traffic.
+  /// dW += X_i^T dY_i, of the rank's part of the weight. `input` is that of a second product, `visiting` the traffic of
+  /// the block.
   Deps weight_gradient_of(const Block& b, const Views& input, const Traffic& input_traffic, const Traffic& visiting,
                           const Deps& there) {
     const Views read = second_ ? rows_of(input, b.tokens) + wide(b) : wide(b) + narrow(b);
     const Bytes gradient = input_ * slice_.width() * shard_.gradient;
     const Traffic traffic = visiting + (second_ ? inner(input_traffic, b) : narrow_traffic(b)) +
                             repeated({.gradients = 2 * gradient}, std::exchange(fresh_gradient_, false));
-    return step_.gemm(shape(input_, slice_.width(), b.rows), traffic, there,
+    return step_.gemm({1, input_, slice_.width(), b.rows}, traffic, there,
                       {.kernel = Kernel::linear_weight,
                        .reads = read,
                        .writes = gradient_writes(step_, product_, slice_, b.tokens)});
@@ -209,11 +188,11 @@ class InputStream {
 }  // namespace
 
 Deps linear_of_inputs(StepEmitter& step, const Product& product, const Deps& after) {
-  return InputStream(step, product).forward(after);
+  return InputStream(step, product).product(false, after);
 }
 
 Deps input_gradient_of_inputs(StepEmitter& step, const Product& product, const Deps& after) {
-  return InputStream(step, product).input_gradient(after);
+  return InputStream(step, product).product(true, after);
 }
 
 Deps weight_gradient_of_inputs(StepEmitter& step, const Product& product, const Deps& after) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -72,7 +73,8 @@ struct TrafficSource {
   std::vector<std::uint64_t> tokens_;
 };
 
-/// Blocks of weights, and sums of their gradients, that stream over tatp; or rows of the residual stream, and their sums.
+/// What streams over tatp: blocks of weights, and sums of their gradients; or rows of the residual stream, and their
+/// sums.
 void add_product_streams(const TrafficSource& source, TrafficList& list, int stage);
 
 /// What attention sends where the sequence is cut: streams of keys and values and of their gradients over

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "tests/workloads/lowering_fixture.h"
 #include "workloads/parameter_layout.h"
+#include "workloads/verify.h"
 
 namespace wafersim::workloads {
 namespace {
@@ -39,7 +41,7 @@ Bytes volume(const LoweringFixture& setup) {
   Bytes total = 0;
   for (int pair = 0; pair < kPairs; ++pair) {
     const StreamVolumes volumes = stream_volumes(setup.model, setup.training, setup.plan, pair);
-    total += streams_inputs(setup.model, setup.training, setup.plan, pair) ? volumes.inputs : volumes.weights;
+    total += streams_inputs(setup.model, setup.training, setup.plan, pair) ? *volumes.inputs : volumes.weights;
   }
   return total;
 }
@@ -118,6 +120,21 @@ TEST(StreamOperand, AutoTakesWhatMovesFewerBytes) {
   EXPECT_EQ(chosen(setup), (std::array{false, false}));
   setup.model.sequence = setup.model.context = 32;
   EXPECT_EQ(chosen(setup), (std::array{true, true}));
+}
+
+TEST(StreamOperand, WeightsOfExpertsAlwaysTravel) {
+  for (const auto operand : {StreamOperand::weights, StreamOperand::inputs, StreamOperand::automatic}) {
+    for (const int ep : {1, 2}) {
+      LoweringFixture setup = even(2, 2);
+      setup.make_mixtral();
+      setup.plan.dp = 2;
+      setup.plan.ep = ep;
+      setup.plan.stream.operand = operand;
+      EXPECT_FALSE(chosen(setup)[1]);
+      EXPECT_EQ(2 * volume(setup), sent(setup)) << "two replicas, operand " << static_cast<int>(operand) << " ep " << ep;
+      EXPECT_EQ(join(verify_trace(setup.lower().trace, setup.mesh()), "\n"), "");
+    }
+  }
 }
 
 TEST(StreamOperand, AutoStreamsWeightsWhereInputsCannotTravel) {

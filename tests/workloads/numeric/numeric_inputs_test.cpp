@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/workloads/numeric/numeric_case.h"
+#include "tests/workloads/numeric/cut.h"
 
 /// Tensor streams whose inputs travel, or whichever operand is smaller.
 namespace wafersim::workloads::numeric {
@@ -9,41 +9,9 @@ namespace {
 
 using models::AttentionKernel, models::AttentionMask, models::Recompute;
 
-/// The ranks of a layer, and what else a plan has.
-struct Cut {
-  int tp = 1;
-  int tatp = 2;
-  SequenceParallel sp = SequenceParallel::none;
-  int sp_degree = 1;
-  int dp = 1;
-  int pp = 1;
-  int near = 1;
-  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  int zero = 0;
-};
-
-NumericCase setup_of(const Cut& cut) {
-  NumericCase setup;
-  setup.model.attention_kernel = AttentionKernel::fused;
-  setup.model.attention = AttentionMask::causal;
-  setup.model.context = setup.model.sequence = 12;
-  setup.training.global_batch = 4 * cut.dp;
-  setup.training.clip_grad = cut.schedule != PipelineSchedule::zb_h2;
-  setup.set_degrees(cut.dp, cut.tp, cut.pp);
-  setup.plan.tatp = cut.tatp;
-  setup.plan.stream.operand = StreamOperand::inputs;
-  setup.plan.sp = cut.sp;
-  setup.plan.sp_degree = cut.sp_degree;
-  setup.plan.overlap_near = cut.near;
-  setup.plan.zero = cut.zero;
-  setup.plan.schedule = cut.schedule;
-  return setup;
-}
-
-std::string describe(const Cut& cut) {
-  return fmt::format("tp {} tatp {} sp {} x{} dp {} zero {} pp {} near {} {}", cut.tp, cut.tatp,
-                     static_cast<int>(cut.sp), cut.sp_degree, cut.dp, cut.zero, cut.pp, cut.near,
-                     to_string(cut.schedule));
+NumericCase inputs_of(Cut cut) {
+  cut.operand = StreamOperand::inputs;
+  return setup_of(cut);
 }
 
 /// Every way in which rows travel, on either kind of layer and mask.
@@ -52,7 +20,7 @@ TEST(NumericInputs, EveryTensorStream) {
     for (const auto relay : {StreamRelay::cut_through, StreamRelay::store_and_forward}) {
       for (const int tatp : {2, 3, 4}) {
         for (const int near : {1, 2, 5}) {
-          NumericCase setup = setup_of({.tatp = tatp, .near = near});
+          NumericCase setup = inputs_of({.tatp = tatp, .near = near});
           setup.plan.stream.variant = variant;
           setup.plan.stream.relay = relay;
           setup.model.sequence = 9;
@@ -71,7 +39,7 @@ TEST(NumericInputs, EveryTensorStream) {
 TEST(NumericInputs, CombinationsOfTheAxes) {
   using enum SequenceParallel;
   using enum PipelineSchedule;
-  const std::vector<Cut> cuts = {{.tatp = 2, .dp = 2, .pp = 2},
+  const std::vector<Cut> cuts = {{.tatp = 2, .dp = 2, .pp = 2, .zero = 0},
                                  {.tatp = 3, .dp = 2, .pp = 2, .near = 2, .zero = 3},
                                  {.tatp = 4, .dp = 2, .near = 2, .zero = 2},
                                  {.tp = 2, .tatp = 2},
@@ -87,7 +55,7 @@ TEST(NumericInputs, CombinationsOfTheAxes) {
                                  {.tatp = 3, .dp = 2, .pp = 2, .near = 2, .schedule = zb_h2, .zero = 1},
                                  {.tp = 2, .tatp = 2, .sp = megatron, .pp = 2, .schedule = zb_h1},
                                  {.tatp = 2, .sp = ring, .sp_degree = 2, .pp = 2, .schedule = zb_h1}};
-  for (const Cut& cut : cuts) EXPECT_EQ(faults(setup_of(cut)), "") << describe(cut);
+  for (const Cut& cut : cuts) EXPECT_EQ(faults(inputs_of(cut)), "") << describe(cut);
 }
 
 /// Key and value heads that several ranks of a line hold, and of several tensor-parallel ranks.
@@ -103,7 +71,7 @@ TEST(NumericInputs, SharedKeyValueHeads) {
            {8, 2, {.tp = 4, .tatp = 2, .sp = megatron}},
            {8, 2, {.tp = 4, .tatp = 2, .dp = 2, .near = 2, .zero = 1}},
            {4, 1, {.tp = 2, .tatp = 2, .pp = 2, .schedule = PipelineSchedule::zb_h1}}}) {
-    NumericCase setup = setup_of(cut);
+    NumericCase setup = inputs_of(cut);
     setup.make_llama();
     setup.model.qkv_bias = true;
     setup.model.heads = heads;
@@ -115,7 +83,7 @@ TEST(NumericInputs, SharedKeyValueHeads) {
 
 TEST(NumericInputs, MaterializedScores) {
   for (const auto recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-    NumericCase setup = setup_of({.tp = 2, .tatp = 2, .near = 2});
+    NumericCase setup = inputs_of({.tp = 2, .tatp = 2, .near = 2});
     setup.model.attention_kernel = AttentionKernel::materialized;
     setup.training.recompute = recompute;
     EXPECT_EQ(faults(setup), "") << static_cast<int>(recompute);
@@ -131,7 +99,7 @@ TEST(NumericInputs, KindsOfModelsAndOfMemorySaving) {
                                          {.tatp = 2, .pp = 2, .schedule = PipelineSchedule::zb_h1}}) {
     for (const bool full : {false, true}) {
       for (const bool parallel : {false, true}) {
-        NumericCase setup = setup_of(cut);
+        NumericCase setup = inputs_of(cut);
         setup.training.recompute = full ? Recompute::full : Recompute::none;
         setup.training.microbatch = full ? 1 : 2;
         setup.training.iterations = 2;
@@ -158,7 +126,7 @@ TEST(NumericInputs, EitherPairAlone) {
     for (const bool parallel : {false, true}) {
       for (const int ffn : {8, 64}) {
         for (const bool one_key_head : {false, true}) {
-          NumericCase setup = setup_of(cut);
+          NumericCase setup = inputs_of(cut);
           setup.plan.stream.operand = StreamOperand::automatic;
           setup.model.parallel_residual = parallel;
           if (one_key_head) {
@@ -185,7 +153,7 @@ TEST(NumericInputs, WrongMeaningsMakeWrongNumbers) {
   const auto contains = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   };
-  const NumericCase plan = setup_of({.tatp = 3});
+  const NumericCase plan = inputs_of({.tatp = 3});
   // Rows that one rank does not multiply, a part that nobody adds, a weight that does without the rows of another rank.
   EXPECT_NE(differences_with(plan, "layer.forward", Kernel::linear, forget), "");
   EXPECT_TRUE(contains(differences_with(plan, "layer.forward", Kernel::add, forget), "loss"));

@@ -1,46 +1,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/workloads/numeric/numeric_case.h"
+#include "tests/workloads/numeric/cut.h"
 
 namespace wafersim::workloads::numeric {
 namespace {
 
 using models::AttentionMask, models::Recompute;
-
-/// The ranks of a layer, and what else a plan has.
-struct Cut {
-  int tp = 1;
-  int tatp = 1;
-  SequenceParallel sp = SequenceParallel::none;
-  int sp_degree = 1;
-  int dp = 1;
-  int pp = 1;
-  StreamAttention attention = StreamAttention::stream_kv;
-  int near = 1;
-};
-
-NumericCase setup_of(const Cut& cut) {
-  NumericCase setup;
-  setup.model.attention_kernel = models::AttentionKernel::fused;
-  setup.model.attention = AttentionMask::causal;
-  setup.model.context = setup.model.sequence = 12;
-  setup.training.global_batch = 4 * cut.dp;
-  setup.set_degrees(cut.dp, cut.tp, cut.pp);
-  setup.plan.tatp = cut.tatp;
-  setup.plan.sp = cut.sp;
-  setup.plan.sp_degree = cut.sp_degree;
-  setup.plan.stream.attention = cut.attention;
-  setup.plan.overlap_near = cut.near;
-  setup.plan.zero = cut.dp > 1 ? 1 : 0;
-  return setup;
-}
-
-std::string describe(const Cut& cut) {
-  return fmt::format("tp {} tatp {} sp {} x{} dp {} pp {} heads {} near {}", cut.tp, cut.tatp,
-                     static_cast<int>(cut.sp), cut.sp_degree, cut.dp, cut.pp,
-                     cut.attention == StreamAttention::heads, cut.near);
-}
 
 /// Every way in which blocks travel, on either kind of layer and mask.
 TEST(NumericStream, EveryTensorStream) {
