@@ -233,9 +233,10 @@ class Lowering {
   }
 
   std::uint64_t updated_parameters(const Ranks& ranks) const {
+    const Replicas all = replicas(ranks);
     std::uint64_t total = 0;
     for (const auto& [layer, bucket] : buckets(ranks)) {
-      total += (input_.plan.zero == 0 ? bucket : bucket_share(bucket, replicas(ranks))).parameters();
+      total += (input_.plan.zero == 0 ? bucket : bucket_share(bucket, all)).parameters();
     }
     return total;
   }
@@ -396,10 +397,11 @@ class Lowering {
   }
 
   std::uint32_t make_statics(const Ranks& ranks) {
+    const Replicas all = replicas(ranks);
     std::uint64_t parameters = 0, shares = 0;
     for (const auto& [layer, bucket] : buckets(ranks)) {
       parameters += bucket.parameters();
-      shares += bucket_share(bucket, replicas(ranks)).parameters();
+      shares += bucket_share(bucket, all).parameters();
     }
     const Bytes element = element_bytes(input_.training.precision);
     std::array<Bytes, kMemoryClasses> bytes{};
@@ -418,10 +420,10 @@ class Lowering {
 
   Views resident(const Ranks& ranks) {
     StepEmitter step(trace_, "resident", context(ranks));
+    const Replicas all = replicas(ranks);
     Views views;
     for (const auto& [layer, whole] : buckets(ranks)) {
-      const Bucket bucket =
-          input_.plan.shards_parameters() ? bucket_share(whole, replicas(ranks)) : whole;
+      const Bucket bucket = input_.plan.shards_parameters() ? bucket_share(whole, all) : whole;
       for (const BucketPart& part : bucket.parts) {
         views = views + StepEmitter::of_layer(step.weights({part.region}), part.layer);
       }
