@@ -1,3 +1,4 @@
+#include "workloads/all_to_all.h"
 #include "workloads/attention.h"
 
 namespace wafersim::workloads {
@@ -45,12 +46,6 @@ Views columns_of(StepEmitter& step, const std::string& tensor, const TokenSet& t
 
 constexpr Bytes kScalarBytes = 4;
 
-Bytes bytes_of(const StepEmitter& step, ExchangedColumns columns, const Views& views) {
-  std::uint64_t elements = 0;
-  for (const View& view : views) elements += view.region.area();
-  return elements * (columns == ExchangedColumns::scalars ? kScalarBytes : step.shard().element);
-}
-
 }  // namespace
 
 const Group& exchange_group(const StepEmitter& step) {
@@ -79,41 +74,20 @@ AttentionScope::AttentionScope(StepEmitter& emitter)
   }
 }
 
-/// Every member sends every other one a message; under dimension-order routing they cross the group's rows, then its
-/// columns. The buffer of the result is allocated first, that of the input freed when all is sent.
 Deps emit_exchange(StepEmitter& step, Exchange direction, ExchangedColumns columns, const std::string& tensor,
                    const Deps& after) {
   const Group& group = exchange_group(step);
-  if (group.size == 1) return after;
-  StepBuilder& builder = step.builder();
-  const std::uint32_t first_channel = builder.new_channels(static_cast<std::uint32_t>(group.size));
-  const Member own = member_of(step, group.rank, group.size);
-  const bool to_heads = direction == Exchange::to_heads;
-  const auto cut = [&](const Member& tokens, const Member& heads) {
-    return columns_of(step, tensor, tokens.tokens, heads, columns);
+  const auto own_to = [&](int rank, bool to_heads) {
+    const Member own = member_of(step, group.rank, group.size), other = member_of(step, rank, group.size);
+    return to_heads ? columns_of(step, tensor, own.tokens, other, columns)
+                    : columns_of(step, tensor, other.tokens, own, columns);
   };
-  Views sent, received;
-  for (int rank = 0; rank < group.size; ++rank) {
-    if (rank == group.rank) continue;
-    const Member other = member_of(step, rank, group.size);
-    sent = sent + (to_heads ? cut(own, other) : cut(other, own));
-    received = received + (to_heads ? cut(other, own) : cut(own, other));
-  }
-  const Deps ready = step.hold(bytes_of(step, columns, received), after);
-  Deps result = after, departed;
-  for (int distance = 1; distance < group.size; ++distance) {
-    const int to = (group.rank + distance) % group.size, from = (group.rank + group.size - distance) % group.size;
-    const Member receiver = member_of(step, to, group.size), sender = member_of(step, from, group.size);
-    const Views out = to_heads ? cut(own, receiver) : cut(receiver, own);
-    const Views in = to_heads ? cut(sender, own) : cut(own, sender);
-    const auto channel = [&](int member) { return first_channel + static_cast<std::uint32_t>(member); };
-    departed.push_back(builder.send(group.axis, group.peer(to), channel(group.rank), bytes_of(step, columns, out), after,
-                                    step.operand({.kernel = Kernel::transfer, .writes = out})));
-    result.push_back(builder.receive(group.axis, group.peer(from), channel(from), bytes_of(step, columns, in), ready,
-                                     step.operand({.kernel = Kernel::transfer, .writes = in})));
-  }
-  step.release(bytes_of(step, columns, sent), departed, sent);
-  return result;
+  const bool to_heads = direction == Exchange::to_heads;
+  return emit_all_to_all(step, group,
+                         {.sent = [&](int rank) { return own_to(rank, to_heads); },
+                          .received = [&](int rank) { return own_to(rank, !to_heads); },
+                          .cell_bytes = columns == ExchangedColumns::scalars ? kScalarBytes : step.shard().element},
+                         after);
 }
 
 }  // namespace wafersim::workloads

@@ -86,8 +86,7 @@ inline constexpr Bytes kGateBytes = 4;
 Views own_slots(StepEmitter& step, const std::string& tensor);
 Views own_experts(StepEmitter& step, const std::string& tensor, const Range& columns);
 
-/// Every rank of ep sends every other one a message, hidden wide: from own_slots() to the rows of each rank's
-/// experts, or back. The buffer of what comes is allocated first, that of what goes freed when all has left.
+/// All to all over ep, hidden wide: from own_slots() to the rows of each rank's experts, or back.
 enum class ExpertExchange { to_experts, to_tokens };
 Deps emit_expert_exchange(StepEmitter& step, ExpertExchange direction, const std::string& tensor,
                           const Deps& after);

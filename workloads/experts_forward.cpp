@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <utility>
+
+#include "workloads/all_to_all.h"
 #include "workloads/expert_rows.h"
 #include "workloads/experts.h"
 #include "workloads/linear.h"
@@ -11,10 +15,6 @@ Views slots_between(StepEmitter& step, const std::string& tensor, int tokens_of,
   const Shard& s = step.shard();
   const Range experts = share_range(ExpertSizes(step).experts, s.ep, experts_of);
   return step.view(tensor, expert_rows(s, experts, tokens_of), {0, s.hidden});
-}
-
-Bytes bytes_of(const StepEmitter& step, const Views& views) {
-  return total_rows(views) * step.shard().hidden * step.shard().element;
 }
 
 /// The rows of the experts from the normed tokens: a copy, which waits until it is known where they go.
@@ -129,34 +129,12 @@ Views own_experts(StepEmitter& step, const std::string& tensor, const Range& col
 
 Deps emit_expert_exchange(StepEmitter& step, ExpertExchange direction, const std::string& tensor,
                           const Deps& after) {
-  const Group& group = step.context().ep;
-  if (group.size == 1) return after;
-  StepBuilder& builder = step.builder();
-  const std::uint32_t first_channel = builder.new_channels(static_cast<std::uint32_t>(group.size));
-  const auto rows = [&](int from, int to) {
-    return direction == ExpertExchange::to_experts ? slots_between(step, tensor, from, to)
-                                                   : slots_between(step, tensor, to, from);
-  };
-  Views sent, received;
-  for (int rank = 0; rank < group.size; ++rank) {
-    if (rank == group.rank) continue;
-    sent = sent + rows(group.rank, rank);
-    received = received + rows(rank, group.rank);
-  }
-  const Deps ready = step.hold(bytes_of(step, received), after);
-  Deps result = after, departed;
-  for (int distance = 1; distance < group.size; ++distance) {
-    const int to = (group.rank + distance) % group.size,
-              from = (group.rank + group.size - distance) % group.size;
-    const Views out = rows(group.rank, to), in = rows(from, group.rank);
-    const auto channel = [&](int member) { return first_channel + static_cast<std::uint32_t>(member); };
-    departed.push_back(builder.send(group.axis, group.peer(to), channel(group.rank), bytes_of(step, out),
-                                    after, step.operand({.kernel = Kernel::transfer, .writes = out})));
-    result.push_back(builder.receive(group.axis, group.peer(from), channel(from), bytes_of(step, in), ready,
-                                     step.operand({.kernel = Kernel::transfer, .writes = in})));
-  }
-  step.release(bytes_of(step, sent), departed, sent);
-  return result;
+  const int own = step.context().ep.rank;
+  const auto to_experts = [&](int rank) { return slots_between(step, tensor, own, rank); };
+  const auto to_tokens = [&](int rank) { return slots_between(step, tensor, rank, own); };
+  AllToAll exchange{to_experts, to_tokens, step.shard().element};
+  if (direction == ExpertExchange::to_tokens) std::swap(exchange.sent, exchange.received);
+  return emit_all_to_all(step, step.context().ep, exchange, after);
 }
 
 Deps emit_router(StepEmitter& step, const Deps& normed, const Retention& keep) {

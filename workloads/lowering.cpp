@@ -79,10 +79,11 @@ class Lowering {
   }
 
   std::uint32_t make_statics(const Ranks& ranks) {
+    const Replicas all = plan_.replicas(ranks);
     std::uint64_t parameters = 0, shares = 0;
     for (const auto& [layer, bucket] : plan_.buckets(ranks)) {
       parameters += bucket.parameters();
-      shares += bucket_share(bucket, plan_.replicas(ranks)).parameters();
+      shares += bucket_share(bucket, all).parameters();
     }
     const Bytes element = element_bytes(input_.training.precision);
     std::array<Bytes, kMemoryClasses> bytes{};
@@ -102,9 +103,10 @@ class Lowering {
 
   Views resident(const Ranks& ranks) {
     StepEmitter step(trace_, "resident", plan_.context(ranks));
+    const Replicas all = plan_.replicas(ranks);
     Views views;
     for (const auto& [layer, whole] : plan_.buckets(ranks)) {
-      const Bucket bucket = input_.plan.shards_parameters() ? bucket_share(whole, plan_.replicas(ranks)) : whole;
+      const Bucket bucket = input_.plan.shards_parameters() ? bucket_share(whole, all) : whole;
       for (const BucketPart& part : bucket.parts) {
         views = views + StepEmitter::of_layer(step.weights({part.region}), part.layer);
       }

@@ -15,7 +15,8 @@ void append(std::vector<TileId>& peers, const std::vector<TileId>& members, int 
 
 }  // namespace
 
-PeerLayout::PeerLayout(const PlanSpec& plan, const Mapping& mapping) : plan_(plan), mapping_(mapping) {
+PeerLayout::PeerLayout(const PlanSpec& plan, const Mapping& mapping)
+    : plan_(plan), mapping_(mapping), replica_positions_(mapping.replica_positions()) {
   for (const Axis axis : kPeerAxes) {
     first_[static_cast<std::size_t>(axis)] = ends_;
     ends_ += static_cast<std::uint32_t>(axis == Axis::dp ? plan.dp : plan.degree(axis));
@@ -27,9 +28,8 @@ Group PeerLayout::group(Axis axis, int rank) const {
 }
 
 Replicas PeerLayout::replicas(const Ranks& ranks) const {
-  const Group all{
-      Axis::dp,    plan_.dp, plan_.replica(ranks), mapping_.replica_shape(), mapping_.replica_positions(),
-      of(Axis::dp)};
+  const Group all{Axis::dp,           plan_.dp,    plan_.replica(ranks), mapping_.replica_shape(),
+                  replica_positions_, of(Axis::dp)};
   Group experts = group(Axis::dp, ranks.dp);
   Ranks other = ranks;
   for (other.dp = 0; other.dp < experts.size; ++other.dp)

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "workloads/buckets.h"
 #include "workloads/mapping.h"
@@ -31,6 +32,7 @@ class PeerLayout {
 
   const PlanSpec& plan_;
   const Mapping& mapping_;
+  std::vector<topology::Coord> replica_positions_;
   std::array<std::uint32_t, kAxes> first_{};
   std::uint32_t ends_ = 0;
 };

@@ -86,4 +86,16 @@ std::int64_t net_bytes(const StepTemplate& step) {
   return net;
 }
 
+bool memory_returns(const Trace& trace) {
+  for (const Program& program : trace.programs) {
+    std::int64_t held = 0;
+    for (const Step& step : program.steps) {
+      held += net_bytes(trace.templates[step.step_template]);
+      if (held < 0) return false;
+    }
+    if (held != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace wafersim::workloads

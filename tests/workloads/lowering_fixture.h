@@ -40,4 +40,7 @@ std::array<Bytes, kAxes> sent_bytes(const Trace& trace);
 /// Bytes that a template allocates more than it frees.
 std::int64_t net_bytes(const StepTemplate& step);
 
+/// Whether the steps of every program free what they allocate, and nothing before it was allocated.
+bool memory_returns(const Trace& trace);
+
 }  // namespace wafersim::workloads
