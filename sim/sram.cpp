@@ -65,6 +65,8 @@ void Sram::before_change() {
   changed_at_ = now;
 }
 
+MemoryLevels Sram::levels() const { return {held_, held_sram_, held_dram_, held_sram_ + held_dram_}; }
+
 void Sram::close_cycle() {
   for (std::size_t i = 0; i < held_.size(); ++i) {
     require_invariant(held_[i] <= ~Bytes{0} / 2, "more memory was freed than allocated");
@@ -73,6 +75,7 @@ void Sram::close_cycle() {
   peak_sram_ = std::max(peak_sram_, held_sram_);
   peak_dram_ = std::max(peak_dram_, held_dram_);
   peak_ = std::max(peak_, held_sram_ + held_dram_);
+  if (timeline_ != nullptr) [[unlikely]] timeline_->change(changed_at_, levels());
   if (held_sram_ > hardware_.sram_capacity) overflow(held_sram_, hardware_.sram_capacity, false);
   if (held_dram_ > hardware_.dram_capacity_per_tile()) overflow(held_dram_, hardware_.dram_capacity_per_tile(), true);
 }

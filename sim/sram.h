@@ -8,6 +8,7 @@
 #include "sim/calendar.h"
 #include "sim/interfaces.h"
 #include "sim/measurements.h"
+#include "sim/memory_timeline.h"
 #include "sim/port_clock.h"
 #include "workloads/trace.h"
 
@@ -31,6 +32,10 @@ class Sram final : public sc_core::sc_module, public SramIf {
   /// Says what the tile is doing, for the message of an overflow.
   void set_context(std::function<std::string()> context) { context_ = std::move(context); }
 
+  MemoryLevels levels() const;
+  /// Tells `timeline` the levels at the end of each cycle that changed them. It must outlive this.
+  void set_timeline(MemoryTimeline* timeline) { timeline_ = timeline; }
+
   /// Fills the peaks and final values. Throws PlanError when the last cycle left more than the capacity.
   void measure(TileMeasurement& out);
 
@@ -52,6 +57,7 @@ class Sram final : public sc_core::sc_module, public SramIf {
   Bytes peak_dram_ = 0;
   Bytes peak_ = 0;
   Bytes static_ = 0;
+  MemoryTimeline* timeline_ = nullptr;
   Cycle changed_at_ = 0;
   std::function<std::string()> context_;
   std::string overflow_context_;
