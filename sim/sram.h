@@ -14,17 +14,18 @@
 
 namespace wafersim::sim {
 
-/// A tile's memory: how much each class holds (in SRAM or in its share of the DRAM, as the trace places it), and the
+/// A tile's memory: how much each class holds (in SRAM and in its share of the DRAM, as the tile's layout splits it), and the
 /// SRAM port. Peaks are those at the end of a cycle, so the order of changes within a cycle does not matter.
 class Sram final : public sc_core::sc_module, public SramIf {
  public:
   Sram(sc_core::sc_module_name name, const Calendar& calendar, const models::HardwareModel& hardware,
-       const std::array<bool, workloads::kMemoryClasses>& in_dram, const workloads::StaticMemory& resident);
+       const workloads::MemoryLayout& layout, const workloads::StaticMemory& resident);
 
   sc_core::sc_export<SramIf> user_side;
 
   void allocate(workloads::MemoryClass memory_class, Bytes bytes) override;
   void free(workloads::MemoryClass memory_class, Bytes bytes) override;
+  Bytes through_dram(workloads::MemoryClass memory_class, Bytes bytes) const override;
   void nic_access(Bytes bytes) override;
   Cycle nic_busy_before_now() const override;
   HotLines hot_lines() const override;
@@ -41,6 +42,7 @@ class Sram final : public sc_core::sc_module, public SramIf {
 
  private:
   void before_change();
+  void change(std::size_t memory_class, Bytes held);
   void close_cycle();
   [[noreturn]] void overflow(Bytes held, Bytes capacity, bool dram) const;
 
@@ -48,7 +50,7 @@ class Sram final : public sc_core::sc_module, public SramIf {
 
   const Calendar& calendar_;
   const models::HardwareModel& hardware_;
-  std::array<bool, workloads::kMemoryClasses> in_dram_;
+  const workloads::MemoryLayout layout_;
   std::array<Bytes, workloads::kMemoryClasses> held_{};
   std::array<Bytes, workloads::kMemoryClasses> peak_by_class_{};
   Bytes held_sram_ = 0;

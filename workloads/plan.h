@@ -144,9 +144,7 @@ struct TrainingSpec {
 /// Bytes of one gradient of a weight: of `gradient_precision`, by default that of the weights, bf16 with fp8.
 Bytes gradient_bytes(const TrainingSpec& training);
 
-/// Where each memory class lives on hardware with DRAM. `automatic` fills SRAM in the order communication and
-/// stream buffers, parameters, gradients, activations, optimizer, class by class, and puts the rest into
-/// DRAM.
+/// Where each memory class lives on hardware with DRAM. `automatic`: see choose_layout().
 enum class MemoryPlace { automatic, sram, dram };
 using PlacementSpec = std::map<MemoryClass, MemoryPlace>;
 

@@ -4,19 +4,18 @@
 
 namespace wafersim::workloads {
 
-PlanRanks::PlanRanks(const LoweringInput& input, const Mapping& mapping,
-                     const std::array<bool, kMemoryClasses>& in_dram)
+PlanRanks::PlanRanks(const LoweringInput& input, const Mapping& mapping)
     : input_(input), mapping_(mapping), layout_(input.plan), parameters_(input.model, input.plan) {
   for (int sp = 0; sp < plan().sp_degree; ++sp) {
     for (int tatp = 0; tatp < plan().tatp; ++tatp) {
-      for (int tp = 0; tp < plan().tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp}, in_dram));
+      for (int tp = 0; tp < plan().tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp}));
     }
   }
   const std::vector<Range> sharers = kv_sharers();
   for (RankContext& context : contexts_) context.kv_sharers = sharers;
 }
 
-RankContext PlanRanks::make_context(const InnerRank& rank, const std::array<bool, kMemoryClasses>& in_dram) const {
+RankContext PlanRanks::make_context(const InnerRank& rank) const {
   return {.input = input_,
           .layout = parameters_,
           .shard = make_shard(input_.model, input_.training, plan(), rank),
@@ -24,8 +23,7 @@ RankContext PlanRanks::make_context(const InnerRank& rank, const std::array<bool
           .tatp = group(Axis::tatp, rank.tatp),
           .sp = group(Axis::sp, rank.sp),
           .previous_stage = layout_.of(Axis::pp) + static_cast<std::uint32_t>(plan().pp - 1),
-          .next_stage = layout_.of(Axis::pp) + (plan().pp > 1 ? 1U : 0U),
-          .in_dram = in_dram};
+          .next_stage = layout_.of(Axis::pp) + (plan().pp > 1 ? 1U : 0U)};
 }
 
 /// The tensor-parallel ranks that hold each kv head, when these are more than the heads.

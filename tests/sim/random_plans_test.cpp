@@ -142,6 +142,8 @@ void draw_machine(Scenario& out, RandomStream& random) {
       out.fixture.placement[workloads::MemoryClass::activations] = workloads::MemoryPlace::dram;
     }
   }
+    // What does not fit is split.
+    wafer.sram.capacity = {pick(random, out.text, "sram 1 GiB 512 KiB 64 KiB", std::vector<Bytes>{1 << 30, 1 << 19, 1 << 16})};
   wafer.link.bandwidth = pick(random, out.text, "link",
                               std::vector{per_cycle(256), per_cycle(16), {Rational(53687, 1000), true}});
   wafer.nic.ports =

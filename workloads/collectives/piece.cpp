@@ -106,7 +106,7 @@ std::optional<OpId> Piece::receive(Phase phase, int from, const ShardRange& rang
 
 OpId Piece::reduce(const ShardRange& range, const std::vector<OpId>& after) {
   const Work work{
-      .gemm = {}, .vector_flops = elements(range), .sram_bytes = 3 * bytes(range), .dram_bytes = 0};
+      .gemm = {}, .vector_flops = elements(range), .sram_bytes = 3 * bytes(range)};
   return builder_.reduce(group_.axis, work, after, operand(vector_.combine, range));
 }
 
