@@ -167,7 +167,8 @@ struct Words<workloads::Collective> {
   using E = workloads::Collective;
   static constexpr std::array list = {WordList<E>{"auto", E::automatic}, WordList<E>{"ring", E::ring},
                                       WordList<E>{"line", E::line}, WordList<E>{"rows_cols", E::rows_cols},
-                                      WordList<E>{"tree", E::tree}};
+                                      WordList<E>{"tree", E::tree},
+                                      WordList<E>{"halving_doubling", E::halving_doubling}};
 };
 
 template <>

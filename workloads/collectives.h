@@ -66,7 +66,9 @@ using Completion = std::vector<OpId>;
 /// reduce_scatter then
 ///   hands each subtree its shards, all_reduce the whole vector; all_gather collects shards at the root and
 ///   hands each subtree what it lacks. Shards with consecutive ranks share a message.
-/// all_reduce by ring, line and rows_cols is reduce_scatter followed by all_gather.
+/// halving_doubling: recursive halving over the row-major order, nearest members first; gathers by doubling. Of n members
+/// n - 2^k stand aside: a neighbour adds their vector to its own and hands them their result.
+/// all_reduce by ring, line, rows_cols and halving_doubling is reduce_scatter followed by all_gather.
 ///
 /// Throws InternalError for `automatic` or positions that do not fit the shape, PlanError when chunks * size
 /// > 65535.
@@ -84,7 +86,8 @@ enum class CollectiveKind { all_gather, reduce_scatter, all_reduce };
 
 /// The algorithm that `automatic` stands for: the cheapest on the group's shape by an estimate of its
 /// critical path, message by message (models::message_latency) plus reductions of 2-byte elements, with
-/// neighbours in the shape one hop apart; the first of ring, line, rows_cols, tree among equals. A given
+/// neighbours in the shape one hop apart; the first of ring, line, rows_cols, tree, halving_doubling among
+/// equals; the last is a candidate for groups of 2^k. A given
 /// algorithm is returned unchanged.
 Collective choose_algorithm(Collective wanted, CollectiveKind kind, const Group& group, Bytes bytes,
                             const models::HardwareModel& hardware);

@@ -280,6 +280,8 @@ const char* to_string(Collective collective) {
       return "rows_cols";
     case Collective::tree:
       return "tree";
+    case Collective::halving_doubling:
+      return "halving_doubling";
   }
   return "?";
 }

@@ -66,7 +66,7 @@ TEST(CheckTrace, AcceptsAnExchange) {
 
 TEST(CheckTrace, AcceptsEveryCollective) {
   for (const Collective algorithm :
-       {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree}) {
+       {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::halving_doubling}) {
     for (const CollectiveKind kind :
          {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
       const Trace trace = lower_case({algorithm, kind, {3, 4}, topology::snake({3, 4}), 100, 2});

@@ -84,7 +84,8 @@ std::vector<Factor> factors() {
       {"collective",
        {[](F& f) { f.plan.collectives = Collective::ring; }, [](F& f) { f.plan.collectives = Collective::line; },
         [](F& f) { f.plan.collectives = Collective::rows_cols; },
-        [](F& f) { f.plan.collectives = Collective::tree; }}},
+        [](F& f) { f.plan.collectives = Collective::tree; },
+        [](F& f) { f.plan.collectives = Collective::halving_doubling; }}},
       {"iterations", {[](F& f) { f.training.iterations = 1; }, [](F& f) { f.training.iterations = 2; }}},
   };
 }

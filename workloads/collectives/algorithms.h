@@ -27,6 +27,7 @@ const Algorithm& ring();
 const Algorithm& line();
 const Algorithm& rows_cols();
 const Algorithm& tree();
+const Algorithm& halving_doubling();
 
 /// Throws InternalError when the positions are not a permutation of the places of the shape, or the rank is
 /// not in the group.
