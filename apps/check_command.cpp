@@ -19,6 +19,7 @@ report::CheckFacts facts_of(const PreparedRun& run, bool verify) {
   facts.tiles_total = live_tiles(run.mesh);
   facts.memory = run.plan.memory;
   if (facts.memory.peak_tile != kNoTile) facts.peak_tile = run.mesh.name(facts.memory.peak_tile);
+  if (facts.memory.overflow) facts.overflow_tile = run.mesh.name(facts.memory.overflow->tile);
   facts.loads = run.loads();
   facts.verified = verify;
   if (verify) facts.faults = workloads::verify_trace(run.plan.trace, run.mesh);
@@ -36,7 +37,7 @@ ExitStatus check_command(const CheckArguments& arguments) {
     print(config::to_yaml(run.scenario) + "\n" + report::check_text(facts));
   }
   for (const std::string& fault : facts.faults) print_error(fault);
-  if (!facts.memory.fits) print_error("the plan does not fit: " + report::overflow_text(facts.memory));
+  if (!facts.memory.fits) print_error("the plan does not fit: " + report::overflow_text(facts.memory, facts.overflow_tile));
   return facts.memory.fits && facts.faults.empty() ? ExitStatus::done : ExitStatus::plan;
 }
 

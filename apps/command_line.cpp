@@ -25,6 +25,12 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
   run->add_flag("--json", arguments.json, "Print summary.json instead of the summary for people");
   run->add_flag("--quiet", arguments.quiet, "Print nothing but errors");
   run->add_flag("--messages", arguments.messages, "Log every message into messages.csv");
+  run->add_flag("--memory", arguments.memory,
+                "Write what the fullest and the emptiest tile hold over time into memory.csv");
+  run->add_option("--memory-tiles", arguments.memory_tiles, "The same of these tiles as well, e.g. tile_0_0,tile_3_1")
+      ->type_name("TILES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   run->add_option("--max-cycles", arguments.max_cycles,
                   "Stop after N cycles; the results are marked as partial")
       ->type_name("N")

@@ -20,6 +20,8 @@ struct RunArguments {
   bool json = false;
   bool quiet = false;
   bool messages = false;
+  bool memory = false;
+  std::vector<std::string> memory_tiles;  ///< by name
   bool force = false;
   Cycle max_cycles = kNever;
   double max_wall_seconds = 0;  ///< 0 = no limit

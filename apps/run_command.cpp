@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/summary.h"
 #include "apps/commands.h"
@@ -10,6 +12,7 @@
 #include "apps/prepared_run.h"
 #include "apps/progress_bar.h"
 #include "apps/warnings.h"
+#include "base/error.h"
 #include "report/message_log.h"
 #include "report/run_directory.h"
 #include "sim/simulation.h"
@@ -35,11 +38,32 @@ fs::path directory_of(const RunArguments& arguments, const config::Scenario& sce
   return fs::path("runs") / directory_name(scenario.name);
 }
 
+/// The tiles of --memory-tiles.
+std::vector<TileId> memory_tiles(const RunArguments& arguments, const PreparedRun& run) {
+  const std::vector<workloads::TileBinding>& used = run.plan.trace.tiles;
+  std::vector<TileId> result;
+  for (const std::string& name : arguments.memory_tiles) {
+    const auto found = std::find_if(used.begin(), used.end(), [&](const workloads::TileBinding& binding) {
+      return run.mesh.name(binding.tile) == name;
+    });
+    if (found == used.end()) {
+      throw Error(ExitStatus::scenario, "--memory-tiles: '" + name + "' is not a tile that the plan uses; " +
+                                            std::to_string(used.size()) + " are used, the first is " +
+                                            run.mesh.name(used.front().tile) + " and the last " +
+                                            run.mesh.name(used.back().tile));
+    }
+    result.push_back(found->tile);
+  }
+  return result;
+}
+
 sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run,
                            report::MessageLog* messages) {
   ProgressBar progress(!arguments.quiet);
   sim::SimulationOptions options;
   options.seed = run.scenario.seed;
+  options.record_memory = arguments.memory || !arguments.memory_tiles.empty();
+  options.memory_tiles = memory_tiles(arguments, run);
   options.max_cycles = arguments.max_cycles;
   options.max_wall_seconds = arguments.max_wall_seconds;
   options.interrupted = InterruptGuard::interrupted;

@@ -34,10 +34,9 @@ std::string buffer_warning(const PreparedRun& run) {
 
 std::string memory_warning(const PreparedRun& run) {
   const workloads::MemoryBound& memory = run.plan.memory;
-  if (memory.fits) return {};
-  return fmt::format(
-      "the plan may not fit: up to {} on {}. The run ends with an error if a tile really overflows.",
-      report::overflow_text(memory), run.mesh.name(memory.peak_tile));
+  if (!memory.overflow) return {};
+  return fmt::format("the plan may not fit: {}. The run ends with an error if a tile really overflows.",
+                     report::overflow_text(memory, run.mesh.name(memory.overflow->tile)));
 }
 
 }  // namespace

@@ -268,8 +268,7 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
             .shorthand = "others"},
         mapping);
   visit(Key{.name = "collectives",
-            .doc = "Algorithm of all-reduce, reduce-scatter and all-gather.",
-            .planned = {"halving_doubling", "all_to_all"}},
+            .doc = "Algorithm of all-reduce, reduce-scatter and all-gather."},
         spec.collectives);
   visit(Key{.name = "collective_chunks",
             .doc = "Pieces into which the vector of a collective is cut.",

@@ -168,8 +168,9 @@ struct Words<workloads::Collective> {
   using E = workloads::Collective;
   static constexpr std::array list = {WordList<E>{"auto", E::automatic}, WordList<E>{"ring", E::ring},
                                       WordList<E>{"line", E::line}, WordList<E>{"rows_cols", E::rows_cols},
-                                      WordList<E>{"tree", E::tree}, WordList<E>{"direct", E::direct},
-                                      WordList<E>{"multicast", E::multicast}};
+                                      WordList<E>{"tree", E::tree},
+                                      WordList<E>{"halving_doubling", E::halving_doubling},
+                                      WordList<E>{"direct", E::direct}, WordList<E>{"multicast", E::multicast}};
 };
 
 template <>

@@ -16,19 +16,33 @@ std::string exact_bytes(Bytes bytes) {
   return fmt::format("{} ({} bytes)", human_bytes(bytes), human_count(bytes));
 }
 
+Json overflow_block(const CheckFacts& facts) {
+  const auto& overflow = facts.memory.overflow;
+  if (!overflow) return nullptr;
+  return {{"tile", facts.overflow_tile},
+          {"memory", overflow->dram ? "dram" : "sram"},
+          {"held_bytes", overflow->held},
+          {"capacity_bytes", overflow->capacity},
+          {"over_bytes", over(overflow->held, overflow->capacity)},
+          {"by_class", bytes_by_class(overflow->by_class)},
+          {"step", overflow->step}};
+}
+
 Json memory_block(const CheckFacts& facts) {
   const workloads::MemoryBound& memory = facts.memory;
   return {{"fits", memory.fits},
           {"capacity_bytes", memory.sram_capacity + memory.dram_capacity},
           {"peak_bytes", memory.peak_bytes},
           {"by_class", bytes_by_class(memory.by_class)},
+          {"sram_by_class", bytes_by_class(memory.sram_by_class)},
           {"peak_tile", facts.peak_tile},
           {"sram_capacity_bytes", memory.sram_capacity},
           {"dram_capacity_bytes", memory.dram_capacity},
           {"peak_sram_bytes", memory.peak_sram_bytes},
           {"peak_dram_bytes", memory.peak_dram_bytes},
           {"over_bytes", over(memory.peak_sram_bytes, memory.sram_capacity) +
-                             over(memory.peak_dram_bytes, memory.dram_capacity)}};
+                             over(memory.peak_dram_bytes, memory.dram_capacity)},
+          {"overflow", overflow_block(facts)}};
 }
 
 std::string row(const std::string& label, const std::string& value) {
@@ -77,28 +91,29 @@ std::string check_text(const CheckFacts& facts) {
   for (std::size_t i = 0; i < memory.by_class.size(); ++i) {
     if (memory.by_class[i] == 0) continue;
     const std::string name = workloads::to_string(static_cast<workloads::MemoryClass>(i));
-    text += row("  " + name, exact_bytes(memory.by_class[i]));
+    const bool split = memory.sram_by_class[i] != memory.by_class[i];
+    text += row("  " + name, exact_bytes(memory.by_class[i]) +
+                                 (split ? ", " + human_bytes(memory.sram_by_class[i]) + " of it in SRAM" : ""));
   }
   text += row("fullest tile", fmt::format("{}: {}", facts.peak_tile, exact_bytes(memory.peak_bytes)));
   text += row("capacity", exact_bytes(memory.sram_capacity + memory.dram_capacity));
-  text += row("fits", memory.fits ? "yes" : "no: " + overflow_text(memory));
+  text += row("fits", memory.fits ? "yes" : "no: " + overflow_text(memory, facts.overflow_tile));
   return text + verification_text(facts);
 }
 
-std::string overflow_text(const workloads::MemoryBound& memory) {
-  if (memory.fits) return {};
-  std::vector<std::string> parts;
-  const Bytes sram = over(memory.peak_sram_bytes, memory.sram_capacity);
-  const Bytes dram = over(memory.peak_dram_bytes, memory.dram_capacity);
-  if (sram > 0) {
-    parts.push_back(
-        fmt::format("{} over a tile's SRAM of {}", exact_bytes(sram), human_bytes(memory.sram_capacity)));
+std::string overflow_text(const workloads::MemoryBound& memory, const std::string& tile) {
+  if (!memory.overflow) return {};
+  const workloads::MemoryBound::Overflow& overflow = *memory.overflow;
+  std::vector<std::string> classes;
+  for (std::size_t i = 0; i < overflow.by_class.size(); ++i) {
+    if (overflow.by_class[i] == 0) continue;
+    classes.push_back(fmt::format("{} {}", workloads::to_string(static_cast<workloads::MemoryClass>(i)),
+                                  exact_bytes(overflow.by_class[i])));
   }
-  if (dram > 0) {
-    parts.push_back(fmt::format("{} over a tile's share of DRAM of {}", exact_bytes(dram),
-                                human_bytes(memory.dram_capacity)));
-  }
-  return join(parts, " and ");
+  return fmt::format("{} may hold {} in its {} of {}, {} too many{}: at most {}", tile, exact_bytes(overflow.held),
+                     overflow.dram ? "share of DRAM" : "SRAM", human_bytes(overflow.capacity),
+                     exact_bytes(over(overflow.held, overflow.capacity)),
+                     overflow.step.empty() ? "" : ", most in " + overflow.step, join(classes));
 }
 
 }  // namespace wafersim::report

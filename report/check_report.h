@@ -19,7 +19,8 @@ struct CheckFacts {
   std::uint64_t tiles_used = 0;
   std::uint64_t tiles_total = 0;  ///< live tiles of the wafer
   workloads::MemoryBound memory;
-  std::string peak_tile;  ///< name of memory.peak_tile
+  std::string peak_tile;      ///< name of memory.peak_tile
+  std::string overflow_tile;  ///< name of memory.overflow->tile, when there is one
   bool verified = false;  ///< the trace was checked; `faults` says what was found
   std::vector<std::string> faults;
   LoadReports loads = {};
@@ -33,8 +34,7 @@ std::string check_json(const CheckFacts& facts);
 /// The same facts as a block of lines for a person; the scenario is left out.
 std::string check_text(const CheckFacts& facts);
 
-/// How far the fullest tiles are over their capacities, e.g. "1.2 MiB over the SRAM of a tile (64 MiB)";
-/// empty when the plan fits.
-std::string overflow_text(const workloads::MemoryBound& memory);
+/// Which tile, named `tile`, may hold how much too much in which memory, of what, and when; empty when the plan fits.
+std::string overflow_text(const workloads::MemoryBound& memory, const std::string& tile);
 
 }  // namespace wafersim::report

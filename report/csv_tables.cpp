@@ -151,4 +151,23 @@ void write_steps(const std::filesystem::path& path, const sim::Measurements& mea
   file.commit();
 }
 
+void write_memory(const std::filesystem::path& path, const sim::Measurements& measurements,
+                  const topology::Mesh& mesh) {
+  AtomicFile file(path);
+  Row row;
+  for (const char* name : {"tile", "cycle", "window_cycles"}) row.cell(name);
+  for (std::size_t i = 0; i < workloads::kMemoryClasses; ++i) row.cell(fmt::format("{}_bytes", class_name(i)));
+  for (const char* name : {"sram_bytes", "dram_bytes", "total_bytes"}) row.cell(name);
+  row.end(file);
+  for (const sim::TileMemory& tile : measurements.memory) {
+    for (const sim::MemoryRow& each : tile.rows) {
+      row.cell(mesh.name(tile.tile)).cell(each.cycle).cell(each.window);
+      for (const Bytes bytes : each.levels.by_class) row.cell(bytes);
+      row.cell(each.levels.sram).cell(each.levels.dram).cell(each.levels.total);
+      row.end(file);
+    }
+  }
+  file.commit();
+}
+
 }  // namespace wafersim::report

@@ -18,5 +18,8 @@ void write_links(const std::filesystem::path& path, const sim::Measurements& mea
                  const topology::Mesh& mesh);
 /// One row per step and stage group.
 void write_steps(const std::filesystem::path& path, const sim::Measurements& measurements);
+/// One row per change of a tile's memory, or per window of time; of the tiles that were recorded.
+void write_memory(const std::filesystem::path& path, const sim::Measurements& measurements,
+                  const topology::Mesh& mesh);
 
 }  // namespace wafersim::report

@@ -70,6 +70,11 @@ void write_run(const fs::path& directory, const RunContext& run, bool keep_messa
   write_tiles(directory / kTilesFile, run.measurements, run.mesh);
   write_links(directory / kLinksFile, run.measurements, run.mesh);
   write_steps(directory / kStepsFile, run.measurements);
+  if (run.measurements.memory.empty()) {
+    remove_file(directory / kMemoryFile);
+  } else {
+    write_memory(directory / kMemoryFile, run.measurements, run.mesh);
+  }
   AtomicFile summary(directory / kSummaryFile);
   summary.write(summary_text(run));
   summary.commit();

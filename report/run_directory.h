@@ -12,6 +12,7 @@ inline constexpr const char* kSummaryFile = "summary.json";
 inline constexpr const char* kTilesFile = "tiles.csv";
 inline constexpr const char* kLinksFile = "links.csv";
 inline constexpr const char* kStepsFile = "steps.csv";
+inline constexpr const char* kMemoryFile = "memory.csv";
 inline constexpr const char* kMessagesFile = "messages.csv";
 
 /// Makes `directory` ready for the results of a run: creates it when it is not there and checks that files
@@ -19,9 +20,10 @@ inline constexpr const char* kMessagesFile = "messages.csv";
 /// unless `force`.
 void prepare_directory(const std::filesystem::path& directory, bool force);
 
-/// Writes tiles.csv, links.csv, steps.csv and, last of all, summary.json; a summary of an earlier run is
-/// removed first, so that a summary never stands beside tables of another run. `keep_messages` tells whether
-/// messages.csv belongs to this run; an older one is removed otherwise. Throws IoError.
+/// Writes tiles.csv, links.csv, steps.csv, memory.csv where memory was recorded and, last of all, summary.json; a
+/// summary of an earlier run is removed first, so that a summary never stands beside tables of another run.
+/// `keep_messages` tells whether messages.csv belongs to this run. Files of an older run that this one does not have are
+/// removed. Throws IoError.
 void write_run(const std::filesystem::path& directory, const RunContext& run, bool keep_messages);
 
 }  // namespace wafersim::report

@@ -48,9 +48,6 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
       compiled.sram_cycles = 0;
       compiled.compute_cycles = op.kind == OpKind::matrix ? cost.gemm(work.gemm) : cost.vector(work.vector_flops);
       if (hardware.sram_bytes_per_cycle) compiled.sram_cycles = cycles_at_rate(work.sram_bytes, *hardware.sram_bytes_per_cycle);
-      if (work.dram_bytes != 0) out.uses_dram = true;
-      require_invariant(work.dram_bytes == 0 || hardware.dram_capacity != 0,
-                        "an operation uses DRAM on hardware without DRAM");
     }
   }
   for (std::size_t i = 1; i < count; ++i) {
@@ -88,6 +85,10 @@ CompiledTrace::CompiledTrace(const workloads::Trace& trace, const models::Hardwa
   templates_.reserve(trace.templates.size());
   for (const workloads::StepTemplate& step_template : trace.templates) {
     templates_.push_back(compile(step_template, trace, cost, hardware));
+  }
+  for (const workloads::MemoryLayout& layout : trace.layouts) {
+    require_invariant(hardware.dram_capacity != 0 || layout == workloads::MemoryLayout{},
+                      "a tile uses DRAM on hardware without DRAM");
   }
   std::vector<std::uint64_t> program_operations;
   for (const workloads::Program& program : trace.programs) {

@@ -48,7 +48,6 @@ struct CompiledTemplate {
   std::vector<std::uint32_t> successors;
   std::vector<std::uint32_t> roots;                  ///< operations without dependencies
   std::array<std::vector<std::uint32_t>, kEngines> in_order;  ///< matrix and vector operations in program order
-  bool uses_dram = false;                            ///< some operation does
   std::uint32_t result_count = 0;                    ///< operations that are not detached
 };
 

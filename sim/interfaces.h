@@ -97,6 +97,8 @@ class SramIf : virtual public sc_core::sc_interface {
  public:
   virtual void allocate(workloads::MemoryClass memory_class, Bytes bytes) = 0;
   virtual void free(workloads::MemoryClass memory_class, Bytes bytes) = 0;
+  /// Of bytes of a class that are read or written now, those that pass through DRAM.
+  virtual Bytes through_dram(workloads::MemoryClass /*memory_class*/, Bytes /*bytes*/) const { return 0; }
   /// The NIC reads or writes a packet: the port is busy for ceil(bytes / bandwidth) cycles, after earlier packets.
   virtual void nic_access(Bytes bytes) = 0;
   /// What allocate and free touch.

@@ -85,6 +85,31 @@ struct MessageRecord {
   Cycle queued = 0;                 ///< sum over packets and links of (grant - first bid)
 };
 
+/// What a tile holds.
+struct MemoryLevels {
+  std::array<Bytes, workloads::kMemoryClasses> by_class{};
+  Bytes sram = 0;
+  Bytes dram = 0;
+  Bytes total = 0;  ///< of both
+  bool operator==(const MemoryLevels&) const = default;
+};
+/// Value by value.
+MemoryLevels largest(const MemoryLevels& a, const MemoryLevels& b);
+
+/// Levels of a tile from `cycle` on.
+struct MemoryRow {
+  Cycle cycle = 0;
+  Cycle window = 1;  ///< 1: at the end of the cycle; more: the largest of so many cycles, value by value
+  MemoryLevels levels;
+};
+
+/// One tile's memory over time; ascending by cycle. The first row is what is resident before the first step, the last
+/// one what is held when the run ends; where nothing changes there are no rows.
+struct TileMemory {
+  TileId tile = kNoTile;
+  std::vector<MemoryRow> rows;
+};
+
 struct EngineMeasurement {
   double wall_seconds = 0;
   double cpu_seconds = 0;
@@ -101,6 +126,7 @@ struct Measurements {
   std::vector<TileMeasurement> tiles;   ///< used tiles, ascending
   std::vector<LinkMeasurement> links;   ///< live links, ascending
   std::vector<StepMeasurement> steps;   ///< by group, then position
+  std::vector<TileMemory> memory;       ///< ascending by tile; of the tiles asked for
   std::uint64_t packets = 0;
   std::uint64_t packet_hops = 0;    ///< link traversals
   std::uint64_t messages = 0;

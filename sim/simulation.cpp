@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "sim/stall_report.h"
@@ -50,15 +51,18 @@ struct Simulation::Parts {
         calendar("calendar", hardware.clock),
         network(calendar, mesh, checked(routing, mesh, trace_in), hardware),
         wafer("wafer0", WaferParts{mesh, network, trace, recorder, operations_done, options.core_factory}) {
+    if (options.record_memory) attach_timelines();
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
   }
 
+  void attach_timelines();
   bool poll();
   bool all_finished() const;
   Cycle length() const;
   void measure_tiles(Measurements& out) const;
   void measure_links(Measurements& out) const;
+  void measure_memory(Measurements& out) const;
   void check(const Measurements& out) const;
 
   const topology::Mesh& mesh;
@@ -69,11 +73,24 @@ struct Simulation::Parts {
   Calendar calendar;
   NetworkContext network;
   std::uint64_t operations_done = 0;
+  std::vector<MemoryTimeline> timelines;  ///< by used tile
   Wafer wafer;
   WallClock::time_point started;
   WallClock::time_point last_progress;
   std::string stopped_by;
 };
+
+/// All tiles share a number of rows: which are the fullest and the emptiest is known at the end only.
+void Simulation::Parts::attach_timelines() {
+  constexpr std::size_t kRows = std::size_t{1} << 21;
+  constexpr std::size_t kLeast = 16, kMost = std::size_t{1} << 16;
+  const std::size_t rows = std::clamp(kRows / std::max<std::size_t>(wafer.used_tiles().size(), 1), kLeast, kMost);
+  timelines.reserve(wafer.used_tiles().size());
+  for (Tile* tile : wafer.used_tiles()) {
+    timelines.emplace_back(tile->sram->levels(), rows);
+    tile->sram->set_timeline(&timelines.back());
+  }
+}
 
 /// Called every few thousand busy cycles; false stops the run.
 bool Simulation::Parts::poll() {
@@ -139,6 +156,17 @@ void Simulation::Parts::measure_links(Measurements& out) const {
   }
 }
 
+void Simulation::Parts::measure_memory(Measurements& out) const {
+  if (timelines.empty()) return;
+  const auto fuller = [](const TileMeasurement& a, const TileMeasurement& b) { return a.peak_bytes < b.peak_bytes; };
+  std::set<TileId> wanted(options.memory_tiles.begin(), options.memory_tiles.end());
+  wanted.insert(std::max_element(out.tiles.begin(), out.tiles.end(), fuller)->tile);
+  wanted.insert(std::min_element(out.tiles.begin(), out.tiles.end(), fuller)->tile);
+  for (std::size_t i = 0; i < out.tiles.size(); ++i) {
+    if (wanted.contains(out.tiles[i].tile)) out.memory.push_back({out.tiles[i].tile, timelines[i].rows(out.cycles)});
+  }
+}
+
 /// What must hold after every complete run.
 void Simulation::Parts::check(const Measurements& out) const {
   Bytes sent = 0;
@@ -189,6 +217,7 @@ Measurements Simulation::run() {
   out.iteration_ends = parts.recorder.iteration_ends();
   parts.measure_tiles(out);
   parts.measure_links(out);
+  parts.measure_memory(out);
   out.steps = parts.recorder.take_steps();
   parts.check(out);
   out.engine.wall_seconds = seconds_since(parts.started);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "models/hardware.h"
 #include "sim/measurements.h"
@@ -24,6 +25,9 @@ struct SimulationOptions {
   Cycle max_cycles = kNever;  ///< stop there, results marked partial
   double max_wall_seconds = 0;  ///< 0 = no limit
   bool record_steps = true;
+  /// Keep what the fullest and the emptiest used tile hold over time (the first of several), and `memory_tiles`.
+  bool record_memory = false;
+  std::vector<TileId> memory_tiles;  ///< used tiles
   /// Makes the core of a tile; null means the one that runs the trace. The name is the module's, below its tile. Tiles of the
   /// trace only. See docs/custom-core.md.
   std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;

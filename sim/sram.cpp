@@ -9,21 +9,31 @@
 namespace wafersim::sim {
 
 Sram::Sram(sc_core::sc_module_name name, const Calendar& calendar, const models::HardwareModel& hardware,
-           const std::array<bool, workloads::kMemoryClasses>& in_dram, const workloads::StaticMemory& resident)
-    : sc_module(name), calendar_(calendar), hardware_(hardware), in_dram_(in_dram), held_(resident.bytes) {
+           const workloads::MemoryLayout& layout, const workloads::StaticMemory& resident)
+    : sc_module(name), calendar_(calendar), hardware_(hardware), layout_(layout) {
   user_side.bind(*this);
   if (hardware.sram_bytes_per_cycle) {
     port_.emplace(*hardware.sram_bytes_per_cycle, common_time_scale({*hardware.sram_bytes_per_cycle}), hardware.packet_bytes);
   }
-  for (std::size_t i = 0; i < held_.size(); ++i) (in_dram_[i] ? held_dram_ : held_sram_) += held_[i];
+  for (std::size_t i = 0; i < held_.size(); ++i) change(i, resident.bytes[i]);
   static_ = held_sram_ + held_dram_;
+}
+
+/// How much of a class lies in SRAM follows from how much there is of it, in whatever order it came.
+void Sram::change(std::size_t memory_class, Bytes held) {
+  const auto in_sram = [&](Bytes bytes) {
+    return static_cast<Bytes>(layout_[memory_class].in_sram(static_cast<std::int64_t>(bytes)));
+  };
+  const Bytes moved = in_sram(held) - in_sram(held_[memory_class]);
+  held_sram_ += moved;
+  held_dram_ += held - held_[memory_class] - moved;
+  held_[memory_class] = held;
 }
 
 void Sram::allocate(workloads::MemoryClass memory_class, Bytes bytes) {
   before_change();
   const auto index = static_cast<std::size_t>(memory_class);
-  held_[index] += bytes;
-  (in_dram_[index] ? held_dram_ : held_sram_) += bytes;
+  change(index, held_[index] + bytes);
   if (held_sram_ > hardware_.sram_capacity || held_dram_ > hardware_.dram_capacity_per_tile()) [[unlikely]] note_overflow();
 }
 
@@ -36,8 +46,12 @@ void Sram::free(workloads::MemoryClass memory_class, Bytes bytes) {
   before_change();
   const auto index = static_cast<std::size_t>(memory_class);
   // Within a cycle frees may come before the allocations they belong with; the end of the cycle is what counts.
-  held_[index] -= bytes;
-  (in_dram_[index] ? held_dram_ : held_sram_) -= bytes;
+  change(index, held_[index] - bytes);
+}
+
+Bytes Sram::through_dram(workloads::MemoryClass memory_class, Bytes bytes) const {
+  const auto index = static_cast<std::size_t>(memory_class);
+  return layout_[index].through_dram(bytes, held_[index]);
 }
 
 void Sram::nic_access(Bytes bytes) {
@@ -65,6 +79,8 @@ void Sram::before_change() {
   changed_at_ = now;
 }
 
+MemoryLevels Sram::levels() const { return {held_, held_sram_, held_dram_, held_sram_ + held_dram_}; }
+
 void Sram::close_cycle() {
   for (std::size_t i = 0; i < held_.size(); ++i) {
     require_invariant(held_[i] <= ~Bytes{0} / 2, "more memory was freed than allocated");
@@ -73,6 +89,7 @@ void Sram::close_cycle() {
   peak_sram_ = std::max(peak_sram_, held_sram_);
   peak_dram_ = std::max(peak_dram_, held_dram_);
   peak_ = std::max(peak_, held_sram_ + held_dram_);
+  if (timeline_ != nullptr) [[unlikely]] timeline_->change(changed_at_, levels());
   if (held_sram_ > hardware_.sram_capacity) overflow(held_sram_, hardware_.sram_capacity, false);
   if (held_dram_ > hardware_.dram_capacity_per_tile()) overflow(held_dram_, hardware_.dram_capacity_per_tile(), true);
 }
@@ -80,9 +97,10 @@ void Sram::close_cycle() {
 void Sram::overflow(Bytes held, Bytes capacity, bool dram) const {
   std::string classes;
   for (std::size_t i = 0; i < held_.size(); ++i) {
-    if (in_dram_[i] != dram || held_[i] == 0) continue;
+    const Bytes there = dram ? layout_[i].in_dram(held_[i]) : layout_[i].in_sram(held_[i]);
+    if (there == 0) continue;
     classes += fmt::format("{}{} {} B", classes.empty() ? "" : ", ",
-                           workloads::to_string(static_cast<workloads::MemoryClass>(i)), held_[i]);
+                           workloads::to_string(static_cast<workloads::MemoryClass>(i)), there);
   }
   throw PlanError(fmt::format("{}: out of {} in cycle {}{}: {} B held, {} B there, {} B ({}) too many: {}",
                               get_parent_object() != nullptr ? get_parent_object()->name() : name(),

@@ -8,22 +8,24 @@
 #include "sim/calendar.h"
 #include "sim/interfaces.h"
 #include "sim/measurements.h"
+#include "sim/memory_timeline.h"
 #include "sim/port_clock.h"
 #include "workloads/trace.h"
 
 namespace wafersim::sim {
 
-/// A tile's memory: how much each class holds (in SRAM or in its share of the DRAM, as the trace places it), and the
+/// A tile's memory: how much each class holds (in SRAM and in its share of the DRAM, as the tile's layout splits it), and the
 /// SRAM port. Peaks are those at the end of a cycle, so the order of changes within a cycle does not matter.
 class Sram final : public sc_core::sc_module, public SramIf {
  public:
   Sram(sc_core::sc_module_name name, const Calendar& calendar, const models::HardwareModel& hardware,
-       const std::array<bool, workloads::kMemoryClasses>& in_dram, const workloads::StaticMemory& resident);
+       const workloads::MemoryLayout& layout, const workloads::StaticMemory& resident);
 
   sc_core::sc_export<SramIf> user_side;
 
   void allocate(workloads::MemoryClass memory_class, Bytes bytes) override;
   void free(workloads::MemoryClass memory_class, Bytes bytes) override;
+  Bytes through_dram(workloads::MemoryClass memory_class, Bytes bytes) const override;
   void nic_access(Bytes bytes) override;
   Cycle nic_busy_before_now() const override;
   HotLines hot_lines() const override;
@@ -31,11 +33,16 @@ class Sram final : public sc_core::sc_module, public SramIf {
   /// Says what the tile is doing, for the message of an overflow.
   void set_context(std::function<std::string()> context) { context_ = std::move(context); }
 
+  MemoryLevels levels() const;
+  /// Tells `timeline` the levels at the end of each cycle that changed them. It must outlive this.
+  void set_timeline(MemoryTimeline* timeline) { timeline_ = timeline; }
+
   /// Fills the peaks and final values. Throws PlanError when the last cycle left more than the capacity.
   void measure(TileMeasurement& out);
 
  private:
   void before_change();
+  void change(std::size_t memory_class, Bytes held);
   void close_cycle();
   [[noreturn]] void overflow(Bytes held, Bytes capacity, bool dram) const;
 
@@ -43,7 +50,7 @@ class Sram final : public sc_core::sc_module, public SramIf {
 
   const Calendar& calendar_;
   const models::HardwareModel& hardware_;
-  std::array<bool, workloads::kMemoryClasses> in_dram_;
+  const workloads::MemoryLayout layout_;
   std::array<Bytes, workloads::kMemoryClasses> held_{};
   std::array<Bytes, workloads::kMemoryClasses> peak_by_class_{};
   Bytes held_sram_ = 0;
@@ -52,6 +59,7 @@ class Sram final : public sc_core::sc_module, public SramIf {
   Bytes peak_dram_ = 0;
   Bytes peak_ = 0;
   Bytes static_ = 0;
+  MemoryTimeline* timeline_ = nullptr;
   Cycle changed_at_ = 0;
   std::function<std::string()> context_;
   std::string overflow_context_;

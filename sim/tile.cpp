@@ -13,7 +13,7 @@ Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding
   router = std::make_unique<Router>("router", id, network);
   if (binding == nullptr) return;
   const workloads::Trace& trace = parts.trace.trace();
-  sram = network.arena.make<Sram>("sram", network.calendar, network.hardware, trace.in_dram,
+  sram = network.arena.make<Sram>("sram", network.calendar, network.hardware, trace.layouts.at(binding->layout),
                                   trace.statics.at(binding->statics));
   nic = network.arena.make<Nic>("nic", id, network, nics);
   if (parts.core_factory) other_core_ = parts.core_factory("core", id);

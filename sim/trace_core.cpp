@@ -1,7 +1,6 @@
 #include "sim/trace_core.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <tuple>
 
 #include "base/error.h"
@@ -20,6 +19,7 @@ TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr:
       trace_(trace),
       binding_(binding),
       program_(trace.trace().programs.at(binding.program)),
+      uses_dram_(trace.trace().layouts.at(binding.layout) != workloads::MemoryLayout{}),
       recorder_(recorder),
       operations_done_(operations_done),
       account_(binding.stage, trace.trace().pipeline_stages > 1),
@@ -287,15 +287,24 @@ bool TraceCore::issue_vector() {
   return true;
 }
 
+Bytes TraceCore::through_dram(const workloads::Work& work) const {
+  Bytes total = 0;
+  for (std::size_t i = 0; i < work.class_bytes.size(); ++i) {
+    if (work.class_bytes[i] == 0) continue;
+    total += sram_->through_dram(static_cast<workloads::MemoryClass>(i), work.class_bytes[i]);
+  }
+  return total;
+}
+
 void TraceCore::start(Engine engine, OpRef ref) {
   const CompiledTemplate& code = *slots_[ref.slot].code;
   const Cycle compute = code.ops[ref.op].compute_cycles;
   const Cycle sram_cycles = code.ops[ref.op].sram_cycles;
   Bytes dram_bytes = 0;
-  if (engine == Engine::matrix || code.uses_dram) {
+  if (engine == Engine::matrix || uses_dram_) {
     const workloads::Work& work = trace_.trace().works[code.source->ops[ref.op].work];
     if (engine == Engine::matrix) matrix_flops_ += work.gemm.flops();
-    dram_bytes = work.dram_bytes;
+    if (uses_dram_) dram_bytes = through_dram(work);
   }
   if (compute == 0 && sram_cycles == 0 && dram_bytes == 0) {
     complete_all({&ref, 1});
@@ -312,12 +321,7 @@ void TraceCore::start(Engine engine, OpRef ref) {
 
 std::string TraceCore::describe() const {
   if (order_.empty()) return next_step_ == program_.steps.size() ? "program finished" : "between steps";
-  const OpenStep& open = slots_[order_.front()];
-  const workloads::Step& step = step_of(open);
-  std::string text = fmt::format("step {} ({})", open.step, open.code->source->name);
-  if (step.layer >= 0) text += fmt::format(", layer {}", step.layer);
-  if (step.microbatch >= 0) text += fmt::format(", microbatch {}", step.microbatch);
-  return text;
+  return workloads::step_text(trace_.trace(), binding_, static_cast<std::int32_t>(slots_[order_.front()].step));
 }
 
 void TraceCore::measure(Cycle end, TileMeasurement& out) {

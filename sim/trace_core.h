@@ -98,12 +98,14 @@ class TraceCore final : public Core, public Client {
   bool issue_vector();
   const OpRef* next_in_order(Engine engine);
   void start(Engine engine, OpRef ref);
+  Bytes through_dram(const workloads::Work& work) const;
 
   Calendar& calendar_;
   std::pmr::memory_resource& tables_;
   const CompiledTrace& trace_;
   const workloads::TileBinding& binding_;
   const workloads::Program& program_;
+  const bool uses_dram_;  ///< some class may lie there
   StepRecorder& recorder_;
   std::uint64_t& operations_done_;  ///< of all cores, for progress
 

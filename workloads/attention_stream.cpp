@@ -233,7 +233,7 @@ Deps StreamedAttention::backward_ring(const Deps& ready) {
     const Deps landing{builder.allocate(MemoryClass::stream_buffers, bytes(source, true), post)};
     const Deps received{builder.receive(Axis::sp, previous, channel(source, true), bytes(source, true), landing,
                                         operand(Kernel::land, source))};
-    const Work work{.gemm = {}, .vector_flops = elements(source), .sram_bytes = 3 * bytes(source, true), .dram_bytes = 0};
+    const Work work{.gemm = {}, .vector_flops = elements(source), .sram_bytes = 3 * bytes(source, true)};
     const Deps sum{builder.reduce(Axis::sp, work, join(received, own_part), operand(Kernel::add, source))};
     free(bytes(source, true), sum, {});
     return sum;

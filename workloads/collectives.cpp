@@ -26,6 +26,8 @@ const Algorithm& algorithm(Collective collective) {
       return rows_cols();
     case Collective::tree:
       return tree();
+    case Collective::halving_doubling:
+      return halving_doubling();
     case Collective::direct:
       return direct();
     case Collective::multicast:

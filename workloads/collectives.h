@@ -66,6 +66,8 @@ using Completion = std::vector<OpId>;
 /// reduce_scatter then
 ///   hands each subtree its shards, all_reduce the whole vector; all_gather collects shards at the root and
 ///   hands each subtree what it lacks. Shards with consecutive ranks share a message.
+/// halving_doubling: recursive halving over the row-major order, nearest members first; gathers by doubling. Of n members
+/// n - 2^k stand aside: a neighbour adds their vector to its own and hands them their result.
 /// direct: every member's own message to every other one, all at once; a landing buffer for each other member.
 /// multicast: as direct, but a gathered shard crosses each link once: along its owner's row, and from there up and
 /// down each column, members pass it on as it arrives, the shards with the shorter way first.
@@ -90,8 +92,9 @@ bool merges_multicast(const models::HardwareModel& hardware);
 
 /// The algorithm that `automatic` stands for: the cheapest on the group's shape by an estimate of its
 /// critical path, message by message (models::message_latency) plus reductions of 2-byte elements, with
-/// neighbours in the shape one hop apart; the first of ring, line, rows_cols, tree among equals. A given
-/// algorithm is returned unchanged, but for `direct` where messages with the same content are merged.
+/// neighbours in the shape one hop apart; the first of ring, line, rows_cols, tree, halving_doubling among equals; the
+/// last is a candidate for groups of 2^k. A given algorithm is returned unchanged, but for `direct` where messages
+/// with the same content are merged.
 Collective choose_algorithm(Collective wanted, CollectiveKind kind, const Group& group, Bytes bytes,
                             const models::HardwareModel& hardware);
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "workloads/axis_traffic.h"
+#include "workloads/collectives/halving.h"
 #include "workloads/shard.h"
 #include "workloads/stream_schedule.h"
 
@@ -17,7 +18,7 @@ enum class Phase { reduce, gather };
 class GroupFlows {
  public:
   GroupFlows(const AxisTraffic& traffic, const Shape& shape, const std::vector<Coord>& positions)
-      : bytes_(traffic.bytes()), shape_(shape), rank_at_(positions.size()) {
+      : bytes_(traffic.bytes()), shape_(shape), positions_(positions), rank_at_(positions.size()) {
     for (int rank = 0; rank < shape.size(); ++rank) {
       const auto number = static_cast<std::size_t>(rank);
       rank_at_[place(positions[number])] = rank;
@@ -70,10 +71,34 @@ class GroupFlows {
     branch(kind, 0, shape_.size());
   }
 
+  /// The steps of recursive halving and doubling; `kind` is that of the whole collective.
+  void add_halving(TrafficPattern kind) {
+    const bool reduces = kind != TrafficPattern::all_gather, gathers = kind != TrafficPattern::reduce_scatter;
+    for (int rank = 0; rank < shape_.size(); ++rank) {
+      const collectives::HalvingView view({Axis::none, shape_.size(), rank, shape_, positions_});
+      if (const auto member = view.stands_aside_for()) {
+        send(rank, *member, reduces ? bytes_ : shard(rank));
+        send(*member, rank, !gathers ? shard(rank) : reduces ? bytes_ : bytes_ - shard(rank));
+        continue;
+      }
+      for (int step = 0; step < view.steps(); ++step) {
+        if (reduces) send(rank, view.partner(step), sum_of(view.partners_shards(step)));
+        if (gathers) send(rank, view.partner(step), sum_of(view.shards(step)));
+      }
+    }
+  }
+
   std::vector<RankFlow> take() { return std::move(flows_); }
 
  private:
   std::size_t place(Coord c) const { return static_cast<std::size_t>(c.y * shape_.cols + c.x); }
+  Bytes sum_of(const collectives::Shards& shards) {
+    Bytes sum = 0;
+    for (const collectives::ShardRange& range : shards.ranges) {
+      for (int rank = range.first; rank < range.first + range.count; ++rank) sum += shard(rank);
+    }
+    return sum;
+  }
   Bytes& shard(int rank) { return shards_[static_cast<std::size_t>(rank)]; }
   int rank(Coord c) const { return rank_at_[place(c)]; }
 
@@ -149,6 +174,7 @@ class GroupFlows {
 
   Bytes bytes_;
   Shape shape_;
+  std::vector<Coord> positions_;
   std::vector<int> rank_at_;   ///< by place, row-major
   std::vector<Bytes> shards_;  ///< by rank
   std::vector<int> tree_;
@@ -179,6 +205,7 @@ std::vector<RankFlow> exchange(const AxisTraffic& traffic, int size) {
 
 void add_collective(GroupFlows& flows, TrafficPattern pattern, Collective algorithm) {
   if (algorithm == Collective::tree) return flows.add_tree(pattern);
+  if (algorithm == Collective::halving_doubling) return flows.add_halving(pattern);
   if (pattern != TrafficPattern::all_gather) flows.add(algorithm, Phase::reduce);
   if (pattern != TrafficPattern::reduce_scatter) flows.add(algorithm, Phase::gather);
 }

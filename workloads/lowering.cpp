@@ -20,12 +20,11 @@ std::vector<std::int32_t> in_flight_by_stage(const LoweringInput& input) {
   return result;
 }
 
-/// Lowers a plan under one placement of the memory classes: programs, resident memory and bindings of all ranks.
+/// Lowers a plan: programs, resident memory and bindings of all ranks.
 class Lowering {
  public:
-  Lowering(const LoweringInput& input, const Mapping& mapping, const std::array<bool, kMemoryClasses>& in_dram)
-      : input_(input), plan_(input, mapping, in_dram), templates_(trace_, plan_) {
-    trace_.in_dram = in_dram;
+  Lowering(const LoweringInput& input, const Mapping& mapping)
+      : input_(input), plan_(input, mapping), templates_(trace_, plan_) {
     trace_.replicas = input.plan.dp;
     trace_.microbatches = static_cast<int>(input.training.microbatches(input.plan.dp));
     trace_.pipeline_stages = input.plan.pp;
@@ -140,18 +139,11 @@ class Lowering {
 LoweredPlan lower(const LoweringInput& input) {
   validate_plan(input.plan, input.training, input.model, input.mesh);
   Mapping mapping(input.plan, input.mesh);
-  const std::vector<std::int32_t> in_flight = in_flight_by_stage(input);
-
-  // The bytes of each class do not depend on where it lives: bound them first, then place, then lower for
-  // good.
-  Trace trace = Lowering(input, mapping, {}).run();
-  MemoryBound bound = bound_memory(trace, in_flight, input.hardware);
-  const auto in_dram = resolve_placement(input.placement, bound, input.hardware);
-  if (in_dram != trace.in_dram) {
-    trace = Lowering(input, mapping, in_dram).run();
-    bound = bound_memory(trace, in_flight, input.hardware);
-  }
-  return {std::move(mapping), std::move(trace), bound};
+  Trace trace = Lowering(input, mapping).run();
+  const std::vector<TileBound> bounds = bound_tiles(trace, in_flight_by_stage(input));
+  place_memory(trace, bounds, input.placement, input.hardware);
+  MemoryBound bound = memory_bound(trace, bounds, input.hardware);
+  return {std::move(mapping), std::move(trace), std::move(bound)};
 }
 
 }  // namespace wafersim::workloads

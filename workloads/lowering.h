@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "models/hardware.h"
 #include "models/transformer.h"
 #include "topology/mesh.h"
@@ -21,7 +24,18 @@ struct LoweringInput {
 /// Memory of the fullest tile by class, an upper bound of what a run reaches: statics plus every allocation that may be live at
 /// once plus communication buffers for every message that may arrive early.
 struct MemoryBound {
+  /// A tile that may hold more than it has room for.
+  struct Overflow {
+    TileId tile = kNoTile;
+    bool dram = false;                            ///< of its share of the DRAM, otherwise of its SRAM
+    Bytes held = 0;
+    Bytes capacity = 0;
+    std::array<Bytes, kMemoryClasses> by_class{};  ///< in that memory, class by class at its largest
+    std::string step;                              ///< in which the tile may hold most
+  };
+
   std::array<Bytes, kMemoryClasses> by_class{};   ///< largest over tiles, class by class
+  std::array<Bytes, kMemoryClasses> sram_by_class{};  ///< of these, in SRAM
   Bytes peak_bytes = 0;                           ///< largest total of a tile
   Bytes peak_sram_bytes = 0;
   Bytes peak_dram_bytes = 0;
@@ -29,6 +43,7 @@ struct MemoryBound {
   Bytes sram_capacity = 0;                        ///< of a tile
   Bytes dram_capacity = 0;                        ///< a tile's share of its die; 0 without DRAM
   bool fits = false;
+  std::optional<Overflow> overflow;               ///< the largest one
 };
 
 struct LoweredPlan {

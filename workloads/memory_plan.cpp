@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <tuple>
-#include <utility>
 
 #include "base/error.h"
 
@@ -14,296 +11,40 @@ namespace wafersim::workloads {
 
 namespace {
 
-/// The sums that are followed: each class, everything, what lives in SRAM, what lives in DRAM.
-constexpr std::size_t kAll = kMemoryClasses;
-constexpr std::size_t kSram = kMemoryClasses + 1;
-constexpr std::size_t kDram = kMemoryClasses + 2;
-constexpr std::size_t kSums = kMemoryClasses + 3;
-using Sums = std::array<std::int64_t, kSums>;
-
-Sums operator+(Sums a, const Sums& b) {
-  for (std::size_t i = 0; i < kSums; ++i) a[i] += b[i];
-  return a;
-}
-
-Sums times(Sums a, std::int64_t factor) {
-  for (std::int64_t& each : a) each *= factor;
-  return a;
-}
-
-Sums largest(Sums a, const Sums& b) {
-  for (std::size_t i = 0; i < kSums; ++i) a[i] = std::max(a[i], b[i]);
-  return a;
-}
-
-/// A set of operations of one template.
-class OpSet {
- public:
-  explicit OpSet(std::size_t operations) : words_(ceil_div<std::size_t>(operations, 64)) {}
-  void add(std::size_t id) { words_[id / 64] |= std::uint64_t{1} << (id % 64); }
-  void add_all(const OpSet& other) {
-    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
-  }
-  bool contains(std::size_t id) const { return (words_[id / 64] >> (id % 64) & 1) != 0; }
-
- private:
-  std::vector<std::uint64_t> words_;
-};
-
-class BoundBuilder {
- public:
-  BoundBuilder(const Trace& trace, const std::vector<std::int32_t>& in_flight)
-      : trace_(trace), in_flight_(in_flight) {
-    for (const StepTemplate& each : trace.templates) profiles_.push_back(profile(each));
-    bounds_.resize(trace.programs.size());
-  }
-
-  /// What tile `binding` may hold at most, statics included.
-  Sums bound(const TileBinding& binding) {
-    std::optional<Sums>& known = bounds_[binding.program];
-    if (!known) known = bound(trace_.programs[binding.program], binding.stage);
-    Sums total = *known;
-    for (std::size_t c = 0; c < kMemoryClasses; ++c) {
-      total = total + sums_of(c, trace_.statics[binding.statics].bytes[c]);
-    }
-    return total;
-  }
-
- private:
-  struct Profile {
-    Sums peak{};             ///< above the level at which the step opens
-    Sums change{};           ///< from its opening to its end
-    Sums detached_free{};    ///< bytes that may be freed later than that
-    Bytes early_of_all = 0;  ///< messages that may come before the step takes part in its collectives
-    Bytes early_of_one = 0;  ///< of its largest collective
-    Bytes pipeline_receives = 0;
-  };
-
-  Sums sums_of(std::size_t memory_class, Bytes bytes) const {
-    Sums sums{};
-    sums[memory_class] = static_cast<std::int64_t>(bytes);
-    sums[kAll] = sums[memory_class];
-    sums[trace_.in_dram[memory_class] ? kDram : kSram] = sums[memory_class];
-    return sums;
-  }
-  Sums sums_of(const Op& op) const { return sums_of(static_cast<std::size_t>(op.memory_class), op.bytes); }
-  Sums communication(Bytes bytes) const {
-    return sums_of(static_cast<std::size_t>(MemoryClass::communication_buffers), bytes);
-  }
-
-  Profile profile(const StepTemplate& step) const {
-    Profile result;
-    for (const Op& op : step.ops) {
-      if (op.kind == OpKind::allocate) result.change = result.change + sums_of(op);
-      if (op.kind == OpKind::free) result.change = result.change + times(sums_of(op), -1);
-      if (op.kind == OpKind::free && op.detached) result.detached_free = result.detached_free + sums_of(op);
-      if (op.kind == OpKind::receive && op.scope == MatchScope::microbatch)
-        result.pipeline_receives += op.bytes;
-    }
-    for (const auto& [collective, bytes] : early_bytes(step)) {
-      result.early_of_all += bytes;
-      result.early_of_one = std::max(result.early_of_one, bytes);
-    }
-    result.peak = peak(step);
-    return result;
-  }
-
-  /// Blocks of a stream that a neighbour may be ahead by.
-  static constexpr Bytes kPacedAhead = 2;
-
-  /// Bytes of each collective (an axis and a tensor) that others may send before this member takes part:
-  /// partial sums where it sums, because complete values then hold its own contribution, else everything.
-  static std::map<std::pair<Axis, std::uint32_t>, Bytes> early_bytes(const StepTemplate& step) {
-    std::map<std::pair<Axis, std::uint32_t>, Bytes> partial, all;
-    std::map<std::tuple<Axis, std::uint32_t, std::uint32_t>, Bytes> paced;  // the largest of each neighbour
-    for (const Op& op : step.ops) {
-      if (op.kind != OpKind::receive || op.scope != MatchScope::step) continue;
-      const std::pair key{op.axis, op.operand.tensor};
-      if (op.operand.paced) {
-        Bytes& largest = paced[{op.axis, op.operand.tensor, op.peer}];
-        largest = std::max(largest, op.bytes);
-        continue;
-      }
-      all[key] += op.bytes;
-      if (op.operand.partial) partial[key] += op.bytes;
-    }
-    for (const auto& [key, bytes] : partial) all[key] = bytes;
-    for (const auto& [key, bytes] : paced) all[{std::get<0>(key), std::get<1>(key)}] += kPacedAhead * bytes;
-    return all;
-  }
-
-  /// The most that may be live at once. The last allocation before that moment is one of them: at its time
-  /// every other one that does not depend on it may be there, and a free is certain to be done when all that
-  /// it waits for is, because frees act at once.
-  Sums peak(const StepTemplate& step) const {
-    const std::vector<OpSet> before = ancestors(step);
-    Sums highest{};
-    for (std::size_t id = 0; id < step.ops.size(); ++id) {
-      if (step.ops[id].kind == OpKind::allocate) highest = largest(highest, live_at(step, before, id));
-    }
-    return highest;
-  }
-
-  Sums live_at(const StepTemplate& step, const std::vector<OpSet>& before, std::size_t allocation) const {
-    Sums live{};
-    for (std::size_t id = 0; id < step.ops.size(); ++id) {
-      const Op& op = step.ops[id];
-      if (op.kind == OpKind::allocate && !before[id].contains(allocation)) live = live + sums_of(op);
-      if (op.kind != OpKind::free) continue;
-      const auto first = step.dependencies.begin() + op.first_dependency;
-      const bool done = std::all_of(first, first + op.dependency_count, [&](std::uint32_t needed) {
-        return before[allocation].contains(needed);
-      });
-      if (done) live = live + times(sums_of(op), -1);
-    }
-    return live;
-  }
-
-  /// For each operation, which others are certain to be complete when it starts: it depends on them, directly
-  /// or through others, or through the operation before it on its engine, which takes them in program order.
-  static std::vector<OpSet> ancestors(const StepTemplate& step) {
-    std::vector<OpSet> before(step.ops.size(), OpSet(step.ops.size()));
-    std::optional<std::size_t> last_matrix, last_vector;
-    for (std::size_t id = 0; id < step.ops.size(); ++id) {
-      const Op& op = step.ops[id];
-      const auto inherit = [&](std::size_t earlier) {
-        before[id].add_all(before[earlier]);
-        before[id].add(earlier);
-      };
-      for (std::uint32_t d = 0; d < op.dependency_count; ++d)
-        inherit(step.dependencies[op.first_dependency + d]);
-      if (op.kind != OpKind::matrix && op.kind != OpKind::vector) continue;
-      std::optional<std::size_t>& last = op.kind == OpKind::matrix ? last_matrix : last_vector;
-      if (last) inherit(*last);
-      last = id;
-    }
-    return before;
-  }
-
-  /// Passes that may be on their way to a stage in a direction: those in flight at the upstream end. From the first
-  /// stage upstream is the last, with several chunks; otherwise nothing goes there.
-  std::int64_t window(Pass pass, std::int32_t sender_stage) const {
-    const auto stages = static_cast<std::int32_t>(in_flight_.size());
-    const std::int32_t upstream = pass == Pass::forward ? sender_stage : sender_stage - 1;
-    return in_flight_[static_cast<std::size_t>((upstream + stages) % stages)];
-  }
-
-  /// Background steps of one microbatch, which a later step of the model waits for: what they may hold until then.
-  class Pending {
-   public:
-    void add(std::uint32_t step, const Profile& profile) {
-      open_.emplace(step, &profile);
-      held_ = held_ + profile.peak;
-      early_ = std::max(early_, profile.early_of_all);
-      most_ = std::max(most_, open_.size());
-    }
-    /// Returns by how much a step that waits for `step` finds the level changed.
-    Sums end(std::uint32_t step) {
-      const auto found = open_.find(step);
-      if (found == open_.end()) return {};
-      const Profile& profile = *found->second;
-      held_ = held_ + times(profile.peak, -1);
-      open_.erase(found);
-      return profile.change;
-    }
-    const Sums& held() const { return held_; }
-    /// Peers take part in the same steps, so they can be ahead by a few more than are open here.
-    Bytes early() const { return most_ == 0 ? 0 : (most_ + kStepsAhead) * early_; }
-
-   private:
-    static constexpr Bytes kStepsAhead = 3;
-    std::map<std::uint32_t, const Profile*> open_;
-    Sums held_{};
-    Bytes early_ = 0;
-    std::size_t most_ = 0;
-  };
-
-  Sums bound(const Program& program, std::int32_t stage) const {
-    Sums level{}, highest{}, unsent_forward{}, unsent_backward{};
-    std::array<Sums, 2> background{};
-    Bytes early = 0, forward_receives = 0, backward_receives = 0;
-    Pending pending;
-    for (std::uint32_t number = 0; number < program.steps.size(); ++number) {
-      const Step& step = program.steps[number];
-      const Profile& each = profiles_[step.step_template];
-      if (step.background) {
-        if (step.microbatch >= 0) {
-          pending.add(number, each);
-          continue;
-        }
-        if (step.iteration > 0) continue;
-        Sums& open = background[step.kind == StepKind::gradient_sync ? 0 : 1];
-        open = open + each.peak + communication(each.early_of_all);
-        continue;
-      }
-      for (std::uint32_t i = 0; i < step.wait_count; ++i) {
-        level = level + pending.end(program.waits[step.first_wait + i]);
-      }
-      highest = largest(highest, level + each.peak + pending.held());
-      level = level + each.change;
-      const bool forward = step.pass == Pass::forward;
-      Sums& unsent = forward ? unsent_forward : unsent_backward;
-      unsent = largest(unsent, each.detached_free);
-      early = std::max(early, each.early_of_one);
-      Bytes& receives = forward ? forward_receives : backward_receives;
-      receives = std::max(receives, each.pipeline_receives);
-    }
-    Sums total = highest + largest(background[0], background[1]) + communication(2 * early + pending.early());
-    total = total + times(unsent_forward, window(Pass::forward, stage));
-    total = total + times(unsent_backward, window(Pass::backward, stage));
-    total = total + times(communication(forward_receives), window(Pass::forward, stage - 1));
-    return total + times(communication(backward_receives), window(Pass::backward, stage + 1));
-  }
-
-  const Trace& trace_;
-  const std::vector<std::int32_t>& in_flight_;
-  std::vector<Profile> profiles_;
-  std::vector<std::optional<Sums>> bounds_;
-};
-
-Bytes bytes_of(std::int64_t sum) { return static_cast<Bytes>(sum); }
-
-/// The order in which automatic placement fills SRAM: what is touched most often for its size comes first.
-constexpr std::array kFillOrder = {MemoryClass::communication_buffers,
-                                   MemoryClass::stream_buffers,
-                                   MemoryClass::parameters,
-                                   MemoryClass::gradients,
-                                   MemoryClass::activations,
-                                   MemoryClass::optimizer};
+/// The order in which automatic placement fills SRAM: what is touched most often for its size comes first. A block of a
+/// stream is read as soon as it has come, optimizer states once an iteration.
+constexpr std::array kFillOrder = {MemoryClass::stream_buffers,        MemoryClass::communication_buffers,
+                                   MemoryClass::parameters,            MemoryClass::gradients,
+                                   MemoryClass::activations,           MemoryClass::optimizer};
 
 MemoryPlace place_of(const PlacementSpec& placement, MemoryClass memory_class) {
   const auto found = placement.find(memory_class);
   return found == placement.end() ? MemoryPlace::automatic : found->second;
 }
 
-}  // namespace
+Bytes over(Bytes held, Bytes capacity) { return held > capacity ? held - capacity : 0; }
 
-MemoryBound bound_memory(const Trace& trace, const std::vector<std::int32_t>& in_flight,
-                         const models::HardwareModel& hardware) {
-  MemoryBound result;
-  result.sram_capacity = hardware.sram_capacity;
-  result.dram_capacity = hardware.dram_capacity_per_tile();
-  BoundBuilder builder(trace, in_flight);
-  for (const TileBinding& binding : trace.tiles) {
-    const Sums sums = builder.bound(binding);
-    for (std::size_t c = 0; c < kMemoryClasses; ++c) {
-      result.by_class[c] = std::max(result.by_class[c], bytes_of(sums[c]));
-    }
-    result.peak_sram_bytes = std::max(result.peak_sram_bytes, bytes_of(sums[kSram]));
-    result.peak_dram_bytes = std::max(result.peak_dram_bytes, bytes_of(sums[kDram]));
-    if (result.peak_tile == kNoTile || bytes_of(sums[kAll]) > result.peak_bytes) {
-      result.peak_bytes = bytes_of(sums[kAll]);
-      result.peak_tile = binding.tile;
-    }
+/// The bytes of each class in one of the memories.
+std::array<Bytes, kMemoryClasses> split(const TileBound& bound, const MemoryLayout& layout, bool dram) {
+  std::array<Bytes, kMemoryClasses> result{};
+  for (std::size_t c = 0; c < kMemoryClasses; ++c) {
+    result[c] = dram ? layout[c].in_dram(bound.by_class[c]) : layout[c].in_sram(bound.by_class[c]);
   }
-  result.fits =
-      result.peak_sram_bytes <= result.sram_capacity && result.peak_dram_bytes <= result.dram_capacity;
   return result;
 }
 
-std::array<bool, kMemoryClasses> resolve_placement(const PlacementSpec& placement, const MemoryBound& bound,
-                                                   const models::HardwareModel& hardware) {
-  std::array<bool, kMemoryClasses> in_dram{};
+/// Parts of the classes at their largest, but no more than the tile holds at all.
+Bytes sum_of(const std::array<Bytes, kMemoryClasses>& parts, Bytes most) {
+  Bytes sum = 0;
+  for (const Bytes bytes : parts) sum += bytes;
+  return std::min(sum, most);
+}
+
+}  // namespace
+
+MemoryLayout choose_layout(const PlacementSpec& placement, const TileBound& bound,
+                           const models::HardwareModel& hardware) {
+  MemoryLayout layout{};
   Bytes used = 0;
   for (const auto& [memory_class, place] : placement) {
     const auto index = static_cast<std::size_t>(memory_class);
@@ -311,17 +52,65 @@ std::array<bool, kMemoryClasses> resolve_placement(const PlacementSpec& placemen
       throw PlanError(fmt::format("placement.{}: dram, but the wafer has no DRAM; use sram or auto",
                                   to_string(memory_class)));
     }
-    in_dram[index] = place == MemoryPlace::dram;
+    if (place == MemoryPlace::dram) layout[index] = SramQuota(0);
     if (place == MemoryPlace::sram) used += bound.by_class[index];
   }
-  if (hardware.dram_capacity == 0) return in_dram;
+  if (hardware.dram_capacity == 0) return layout;
   for (const MemoryClass memory_class : kFillOrder) {
     if (place_of(placement, memory_class) != MemoryPlace::automatic) continue;
     const auto index = static_cast<std::size_t>(memory_class);
-    in_dram[index] = used + bound.by_class[index] > hardware.sram_capacity;
-    if (!in_dram[index]) used += bound.by_class[index];
+    const Bytes room = over(hardware.sram_capacity, used);
+    // A message lands in one memory.
+    const bool splits = memory_class != MemoryClass::communication_buffers;
+    if (bound.by_class[index] > room) layout[index] = SramQuota(splits ? room : 0);
+    used += layout[index].in_sram(bound.by_class[index]);
   }
-  return in_dram;
+  return layout;
+}
+
+void place_memory(Trace& trace, const std::vector<TileBound>& bounds, const PlacementSpec& placement,
+                  const models::HardwareModel& hardware) {
+  std::map<MemoryLayout, std::uint32_t> known;
+  trace.layouts.clear();
+  for (std::size_t i = 0; i < trace.tiles.size(); ++i) {
+    const auto [found, fresh] = known.emplace(choose_layout(placement, bounds[i], hardware),
+                                              static_cast<std::uint32_t>(trace.layouts.size()));
+    if (fresh) trace.layouts.push_back(found->first);
+    trace.tiles[i].layout = found->second;
+  }
+}
+
+MemoryBound memory_bound(const Trace& trace, const std::vector<TileBound>& bounds,
+                         const models::HardwareModel& hardware) {
+  MemoryBound result;
+  result.sram_capacity = hardware.sram_capacity;
+  result.dram_capacity = hardware.dram_capacity_per_tile();
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const TileBinding& binding = trace.tiles[i];
+    const TileBound& bound = bounds[i];
+    for (std::size_t c = 0; c < kMemoryClasses; ++c) {
+      result.by_class[c] = std::max(result.by_class[c], bound.by_class[c]);
+    }
+    if (result.peak_tile == kNoTile || bound.total > result.peak_bytes) {
+      result.peak_bytes = bound.total;
+      result.peak_tile = binding.tile;
+    }
+    for (const bool dram : {false, true}) {
+      const auto parts = split(bound, trace.layouts[binding.layout], dram);
+      const Bytes held = sum_of(parts, bound.total);
+      const Bytes capacity = dram ? result.dram_capacity : result.sram_capacity;
+      Bytes& peak = dram ? result.peak_dram_bytes : result.peak_sram_bytes;
+      peak = std::max(peak, held);
+      for (std::size_t c = 0; c < kMemoryClasses && !dram; ++c) {
+        result.sram_by_class[c] = std::max(result.sram_by_class[c], parts[c]);
+      }
+      if (over(held, capacity) > (result.overflow ? result.overflow->held - result.overflow->capacity : 0)) {
+        result.overflow = {binding.tile, dram, held, capacity, parts, step_text(trace, binding, bound.step)};
+      }
+    }
+  }
+  result.fits = !result.overflow;
+  return result;
 }
 
 }  // namespace wafersim::workloads

@@ -1,35 +1,24 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <vector>
 
 #include "workloads/lowering.h"
+#include "workloads/memory_bound.h"
 
 namespace wafersim::workloads {
 
-/// Bounds what the tiles of a trace may hold at the end of a cycle, from its templates and programs:
-///  * statics;
-///  * the steps of a program one after the other, each with the largest sum of allocations that its
-///    dependencies allow to be live at once; background steps on top, as if all of an iteration were open;
-///    Those of one microbatch (zero 2 and 3) count until the step that waits for them;
-///  * buffers of detached sends that have not left: at most one for each pass in flight at the sender (forward)
-///    or at the receiver (backward);
-///  * messages that are early. A collective ends nowhere before everyone takes part, so the peers of a
-///    foreground step can be ahead by one collective on the way to its result and one beside it (inputs
-///    gathered again for weight gradients): twice the largest. Background steps open independently: all of
-///    them. Pipeline transfers: one for each pass in flight at the sender's end. Of a collective that
-///    sums, only partial sums can be early.
-/// `in_flight` has the largest number of passes in flight for each pipeline stage, see passes_in_flight(). Placement is read
-/// from trace.in_dram.
-MemoryBound bound_memory(const Trace& trace, const std::vector<std::int32_t>& in_flight,
-                         const models::HardwareModel& hardware);
+/// Where the classes of a tile live that may hold as much as `bound`. Those placed by name come first. The others fill
+/// what is left of the SRAM in the order stream buffers, communication buffers, parameters, gradients, activations,
+/// optimizer: the one that does not fit any more gets the rest of it, those after it nothing; communication
+/// buffers that do not fit lie in DRAM as a whole. Without DRAM everything is in
+/// SRAM. Throws PlanError when a class is placed in a DRAM that the hardware does not have.
+MemoryLayout choose_layout(const PlacementSpec& placement, const TileBound& bound, const models::HardwareModel& hardware);
 
-/// Decides which classes live in DRAM. Classes that are placed by name come first; `automatic` ones fill what
-/// is left of the SRAM in the order communication buffers, stream buffers, parameters, gradients, activations,
-/// optimizer, a class that does not fit goes to DRAM. Without DRAM everything is in SRAM.
-/// Throws PlanError when a class is placed in a DRAM that the hardware does not have.
-std::array<bool, kMemoryClasses> resolve_placement(const PlacementSpec& placement, const MemoryBound& bound,
-                                                   const models::HardwareModel& hardware);
+/// Gives each tile of the trace its layout. `bounds` are those of its tiles.
+void place_memory(Trace& trace, const std::vector<TileBound>& bounds, const PlacementSpec& placement,
+                  const models::HardwareModel& hardware);
+
+/// What the tiles of a trace may hold, all of them together, under the layouts that the trace has.
+MemoryBound memory_bound(const Trace& trace, const std::vector<TileBound>& bounds, const models::HardwareModel& hardware);
 
 }  // namespace wafersim::workloads

@@ -336,6 +336,8 @@ const char* to_string(Collective collective) {
       return "rows_cols";
     case Collective::tree:
       return "tree";
+    case Collective::halving_doubling:
+      return "halving_doubling";
     case Collective::direct:
       return "direct";
     case Collective::multicast:

@@ -76,7 +76,7 @@ struct StreamSpec {
   StreamVariant variant = StreamVariant::flood;
   StreamRelay relay = StreamRelay::cut_through;
 };
-enum class Collective { automatic, ring, line, rows_cols, tree, direct, multicast };
+enum class Collective { automatic, ring, line, rows_cols, tree, halving_doubling, direct, multicast };
 const char* to_string(Collective collective);
 
 /// How an axis lands on the mesh. `standard`: a snake for pp and tatp, a block for the others. `optimized`: left to
@@ -149,9 +149,7 @@ struct TrainingSpec {
 /// Bytes of one gradient of a weight: of `gradient_precision`, by default that of the weights, bf16 with fp8.
 Bytes gradient_bytes(const TrainingSpec& training);
 
-/// Where each memory class lives on hardware with DRAM. `automatic` fills SRAM in the order communication and
-/// stream buffers, parameters, gradients, activations, optimizer, class by class, and puts the rest into
-/// DRAM.
+/// Where each memory class lives on hardware with DRAM. `automatic`: see choose_layout().
 enum class MemoryPlace { automatic, sram, dram };
 using PlacementSpec = std::map<MemoryClass, MemoryPlace>;
 

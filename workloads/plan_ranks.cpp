@@ -4,13 +4,12 @@
 
 namespace wafersim::workloads {
 
-PlanRanks::PlanRanks(const LoweringInput& input, const Mapping& mapping,
-                     const std::array<bool, kMemoryClasses>& in_dram)
+PlanRanks::PlanRanks(const LoweringInput& input, const Mapping& mapping)
     : input_(input), mapping_(mapping), peers_(input.plan, mapping), parameters_(input.model, input.training, input.plan) {
   for (int ep = 0; ep < plan().ep; ++ep) {
     for (int sp = 0; sp < plan().sp_degree; ++sp) {
       for (int tatp = 0; tatp < plan().tatp; ++tatp) {
-        for (int tp = 0; tp < plan().tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp, ep}, in_dram));
+        for (int tp = 0; tp < plan().tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp, ep}));
       }
     }
   }
@@ -18,7 +17,7 @@ PlanRanks::PlanRanks(const LoweringInput& input, const Mapping& mapping,
   for (RankContext& context : contexts_) context.kv_sharers = sharers;
 }
 
-RankContext PlanRanks::make_context(const InnerRank& rank, const std::array<bool, kMemoryClasses>& in_dram) const {
+RankContext PlanRanks::make_context(const InnerRank& rank) const {
   return {.input = input_,
           .layout = parameters_,
           .shard = make_shard(input_.model, input_.training, plan(), rank),
@@ -27,8 +26,7 @@ RankContext PlanRanks::make_context(const InnerRank& rank, const std::array<bool
           .sp = group(Axis::sp, rank.sp),
           .ep = group(Axis::ep, rank.ep),
           .previous_stage = peers_.previous_stage(),
-          .next_stage = peers_.next_stage(),
-          .in_dram = in_dram};
+          .next_stage = peers_.next_stage()};
 }
 
 /// The tensor-parallel ranks that hold each kv head, when these are more than the heads.

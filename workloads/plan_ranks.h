@@ -17,7 +17,7 @@ namespace wafersim::workloads {
 class PlanRanks {
  public:
   /// `input` and `mapping` must outlive this.
-  PlanRanks(const LoweringInput& input, const Mapping& mapping, const std::array<bool, kMemoryClasses>& in_dram);
+  PlanRanks(const LoweringInput& input, const Mapping& mapping);
   PlanRanks(const PlanRanks&) = delete;
   PlanRanks& operator=(const PlanRanks&) = delete;
 
@@ -50,7 +50,7 @@ class PlanRanks {
   std::map<std::int32_t, Bucket> buckets(const Ranks& ranks) const;
 
  private:
-  RankContext make_context(const InnerRank& rank, const std::array<bool, kMemoryClasses>& in_dram) const;
+  RankContext make_context(const InnerRank& rank) const;
   std::vector<Range> kv_sharers() const;
   int last_chunk() const { return plan().virtual_stages - 1; }
 

@@ -54,15 +54,11 @@ std::uint64_t hash(const Meaning& meaning) {
 }
 
 std::uint64_t hash(const Work& work) {
-  return ContentHash()
-      .add(work.gemm.batch)
-      .add(work.gemm.m)
-      .add(work.gemm.n)
-      .add(work.gemm.k)
-      .add(work.vector_flops)
-      .add(work.sram_bytes)
-      .add(work.dram_bytes)
-      .value();
+  ContentHash content;
+  content.add(work.gemm.batch).add(work.gemm.m).add(work.gemm.n).add(work.gemm.k);
+  content.add(work.vector_flops).add(work.sram_bytes);
+  for (const Bytes bytes : work.class_bytes) content.add(bytes);
+  return content.value();
 }
 
 std::uint64_t pack(std::uint64_t high, std::uint64_t low) { return high << 32 | low; }

@@ -44,7 +44,7 @@ Work StepEmitter::work_of(const Traffic& traffic) const {
   result.sram_bytes =
       traffic.scratch + traffic.saved + traffic.parameters + traffic.gradients + traffic.optimizer + traffic.streamed;
   const auto add = [&](MemoryClass memory_class, Bytes bytes) {
-    if (context_.in_dram[static_cast<std::size_t>(memory_class)]) result.dram_bytes += bytes;
+    result.class_bytes[static_cast<std::size_t>(memory_class)] = bytes;
   };
   add(MemoryClass::activations, traffic.saved);
   add(MemoryClass::parameters, traffic.parameters);

@@ -19,8 +19,8 @@ Deps join(Deps first, const Deps& second);
 Views operator+(Views first, const Views& second);
 Views with_terms(Views views, const Terms& terms);
 
-/// The bytes that an operation reads and writes, by what they belong to. All of them pass through SRAM; those
-/// of a class that lives in DRAM pass through DRAM as well. `scratch` is made and used up within a step and
+/// The bytes that an operation reads and writes, by what they belong to. All of them pass through SRAM; what of a
+/// class lies in DRAM passes through DRAM as well. `scratch` is made and used up within a step and
 /// stays in SRAM.
 struct Traffic {
   Bytes scratch = 0;
@@ -46,7 +46,6 @@ struct RankContext {
   std::vector<Range> kv_sharers{};   ///< by kv head: the tensor-parallel ranks that hold it, when there are several
   std::uint32_t previous_stage = 0;  ///< peer with the same ranks on the neighbouring stages
   std::uint32_t next_stage = 0;
-  std::array<bool, kMemoryClasses> in_dram{};
 };
 
 /// Which neighbours a step of a stage's edge exchanges the boundary tensor with.
@@ -70,7 +69,7 @@ struct TensorName {
 };
 
 /// Writes the operations of one step in the terms of a transformer. A thin layer over StepBuilder: it turns
-/// traffic into works by the placement of the memory classes, knows the rank's groups and names its tensors.
+/// traffic into works, knows the rank's groups and names its tensors.
 class StepEmitter {
  public:
   StepEmitter(Trace& trace, std::string name, const RankContext& context);

@@ -232,8 +232,7 @@ class Inward : private StreamEmitter {
       const Deps received = receive(Kernel::land, piece, transfer.to, false, {});
       const Work work{.gemm = {},
                       .vector_flops = blocks_.elements(member(piece.first), chunk),
-                      .sram_bytes = 3 * bytes(piece),
-                      .dram_bytes = 0};
+                      .sram_bytes = 3 * bytes(piece)};
       sum_[piece] = {builder().reduce(line_.group.axis, work, join(received, sum_.at(piece)),
                                       operand(Kernel::add, piece))};
       release(piece, sum_[piece], {});

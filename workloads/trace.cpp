@@ -1,5 +1,7 @@
 #include "workloads/trace.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 
 namespace wafersim::workloads {
@@ -93,13 +95,23 @@ const char* to_string(Pass pass) {
 
 Bytes Trace::memory_bytes() const {
   Bytes total = held(tensors) + held(meanings) + held(works) + held(templates) + held(programs) + held(tiles) + held(peers) +
-                held(statics);
+                held(statics) + held(layouts);
   for (const StepTemplate& each : templates)
     total += each.name.size() + held(each.ops) + held(each.dependencies);
   for (const Program& each : programs) total += held(each.steps) + held(each.waits);
   for (const Tensor& each : tensors) total += each.name.size();
   for (const Meaning& each : meanings) total += held(each.reads) + held(each.writes) + held(each.discards);
   return total;
+}
+
+std::string step_text(const Trace& trace, const TileBinding& binding, std::int32_t number) {
+  if (number < 0) return {};
+  const Step& step = trace.programs[binding.program].steps[static_cast<std::size_t>(number)];
+  std::string text = fmt::format("step {} ({})", number, trace.templates[step.step_template].name);
+  if (step.layer >= 0) text += fmt::format(", layer {}", step.layer);
+  if (step.microbatch >= 0) text += fmt::format(", microbatch {}", step.microbatch);
+  if (step.iteration > 0) text += fmt::format(", iteration {}", step.iteration);
+  return text;
 }
 
 MatrixKey matrix_key(const Trace& trace, const Step& step, const View& view) {

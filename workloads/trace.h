@@ -10,6 +10,7 @@
 #include "models/cost.h"
 #include "topology/mesh.h"
 #include "workloads/meaning.h"
+#include "workloads/memory_layout.h"
 #include "workloads/plan.h"
 
 /// The trace is the waist of wafersim: what is to be done, without cycles; below it nobody knows of
@@ -45,8 +46,9 @@ struct Operand {
 struct Work {
   models::GemmShape gemm;          ///< matrix operations
   std::uint64_t vector_flops = 0;  ///< vector operations and reductions
-  Bytes sram_bytes = 0;            ///< read and written in SRAM
-  Bytes dram_bytes = 0;            ///< read and written in DRAM
+  Bytes sram_bytes = 0;            ///< read and written; all of them pass through SRAM
+  /// Of these, of data that belong to a class: as much of them as lies in DRAM passes through DRAM too.
+  std::array<Bytes, kMemoryClasses> class_bytes{};
   bool operator==(const Work&) const = default;
 };
 
@@ -126,6 +128,7 @@ struct TileBinding {
   std::uint32_t first_peer = 0;  ///< into Trace::peers
   std::uint32_t peer_count = 0;
   std::uint32_t statics = 0;  ///< into Trace::statics
+  std::uint32_t layout = 0;   ///< into Trace::layouts
 };
 
 /// Finds what StepBuilder has already put into a trace: hash of the content to index. Of use to StepBuilder
@@ -146,8 +149,7 @@ struct Trace {
   std::vector<TileBinding> tiles;  ///< one for each used tile, ascending by tile
   std::vector<TileId> peers;
   std::vector<StaticMemory> statics;
-  /// Where each class lives.
-  std::array<bool, kMemoryClasses> in_dram{};
+  std::vector<MemoryLayout> layouts{1};  ///< the first one, unless others are made: everything in SRAM
   int pipeline_stages = 1;
   int iterations = 1;
   int replicas = 1;      ///< TileBinding::group / pipeline_stages is a tile's replica
@@ -160,6 +162,9 @@ struct Trace {
   /// Bytes held by the trace's own containers, the index left aside.
   Bytes memory_bytes() const;
 };
+
+/// "step 12 (layer.backward), layer 3, microbatch 0", of iteration 1 on with the iteration; empty for a step below 0.
+std::string step_text(const Trace& trace, const TileBinding& binding, std::int32_t step);
 
 /// One matrix: a tensor of a layer, a microbatch and an iteration, or of all of them (-1).
 struct MatrixKey {

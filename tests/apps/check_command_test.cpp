@@ -45,7 +45,9 @@ TEST(CheckCommand, PlanThatDoesNotFitExitsWithThreeAndSaysByHowMuch) {
   const Outcome outcome = work.wafersim("check s.yaml --json --set 'wafer.sram.capacity=64 KiB'");
   EXPECT_EQ(outcome.status, 3);
   EXPECT_TRUE(contains(outcome.err, "wafersim: error: the plan does not fit: ")) << outcome.err;
-  EXPECT_TRUE(contains(outcome.err, "over a tile's SRAM of 64.0 KiB")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "in its SRAM of 64.0 KiB")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "too many, most in step ")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "at most parameters ")) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["fits"], false);
   EXPECT_EQ(json["memory"]["over_bytes"], json["memory"]["peak_sram_bytes"].get<std::uint64_t>() - 65536);

@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
 
 #include "tests/apps/program.h"
 
@@ -62,6 +66,61 @@ TEST(RunCommand, QuietPrintsNothing) {
   const Outcome outcome = work.wafersim("run s.yaml --quiet");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.out + outcome.err, "");
+}
+
+/// The cells of a line.
+std::vector<std::string> cells(const std::string& line) {
+  std::vector<std::string> result;
+  std::istringstream text(line);
+  for (std::string cell; std::getline(text, cell, ',');) result.push_back(cell);
+  return result;
+}
+
+TEST(RunCommand, MemoryOverTimeHasThePeaksOfItsTiles) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  ASSERT_EQ(work.wafersim("run s.yaml -o out --quiet --memory-tiles tile_1_0").status, 0);
+  std::istringstream rows(work.read("out/memory.csv"));
+  std::string line;
+  std::getline(rows, line);
+  EXPECT_EQ(line,
+            "tile,cycle,window_cycles,parameters_bytes,gradients_bytes,optimizer_bytes,activations_bytes,"
+            "stream_buffers_bytes,communication_buffers_bytes,sram_bytes,dram_bytes,total_bytes");
+  std::map<std::string, std::uint64_t> most;
+  while (std::getline(rows, line)) {
+    const std::vector<std::string> row = cells(line);
+    ASSERT_EQ(row.size(), 12U) << line;
+    std::uint64_t& peak = most[row[0]];
+    peak = std::max<std::uint64_t>(peak, std::stoull(row.back()));
+  }
+  EXPECT_EQ(most.count("tile_1_0"), 1U);
+  const auto summary = nlohmann::json::parse(work.read("out/summary.json"));
+  EXPECT_EQ(most.at(summary["memory"]["peak_tile"].get<std::string>()), summary["memory"]["peak_bytes"]);
+  // A later run without it leaves none.
+  ASSERT_EQ(work.wafersim("run s.yaml -o out --quiet").status, 0);
+  EXPECT_FALSE(work.has("out/memory.csv"));
+}
+
+TEST(RunCommand, MemoryOfATileThatIsNotUsedIsRefused) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml -o out --quiet --memory-tiles tile_1_0,tile_9_9");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_TRUE(contains(outcome.err, "--memory-tiles: 'tile_9_9' is not a tile that the plan uses; 4 are used, the first "
+                                    "is tile_0_0 and the last tile_1_1"))
+      << outcome.err;
+  EXPECT_FALSE(work.has("out/summary.json"));
+}
+
+TEST(RunCommand, OutOfMemoryNamesTileStepClassesAndExcess) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml -o out --quiet --set 'wafer.sram.capacity=500 KiB'");
+  EXPECT_EQ(outcome.status, 3);
+  for (const char* part : {"tile_0_0: out of SRAM in cycle", "(layer.forward), layer 0, microbatch 0", "512000 B there", "too many: ",
+                           "parameters ", "gradients ", "optimizer ", "activations "}) {
+    EXPECT_TRUE(contains(outcome.err, part)) << part << " in " << outcome.err;
+  }
 }
 
 TEST(RunCommand, MessagesAreLogged) {

@@ -18,6 +18,7 @@ CheckFacts facts() {
   result.memory.peak_bytes = 3'146'240;
   result.memory.peak_sram_bytes = 3'146'240;
   result.memory.sram_capacity = 4 << 20;
+  result.memory.sram_by_class = result.memory.by_class;
   result.memory.fits = true;
   result.peak_tile = "tile_3_4";
   return result;
@@ -27,6 +28,11 @@ CheckFacts too_large() {
   CheckFacts result = facts();
   result.memory.sram_capacity = 3'145'728;
   result.memory.fits = false;
+  result.memory.overflow = {7,         false,
+                            3'146'240, 3'145'728,
+                            {1 << 20, 2 << 20, 0, 512, 0, 0},
+                            "step 12 (layer.backward), layer 3, microbatch 0"};
+  result.overflow_tile = "tile_3_4";
   return result;
 }
 
@@ -50,6 +56,13 @@ TEST(CheckReport, JsonSaysHowMuchItIsOver) {
   const auto json = nlohmann::json::parse(check_json(too_large()));
   EXPECT_EQ(json["fits"], false);
   EXPECT_EQ(json["memory"]["over_bytes"], 512);
+  const auto& overflow = json["memory"]["overflow"];
+  EXPECT_EQ(overflow["tile"], "tile_3_4");
+  EXPECT_EQ(overflow["memory"], "sram");
+  EXPECT_EQ(overflow["over_bytes"], 512);
+  EXPECT_EQ(overflow["by_class"]["gradients"], 2 << 20);
+  EXPECT_EQ(overflow["step"], "step 12 (layer.backward), layer 3, microbatch 0");
+  EXPECT_TRUE(nlohmann::json::parse(check_json(facts()))["memory"]["overflow"].is_null());
 }
 
 TEST(CheckReport, FaultsAreListedWhenVerified) {
@@ -76,16 +89,27 @@ TEST(CheckReport, Text) {
             "fits                     yes\n");
 }
 
-TEST(CheckReport, OverflowNamesTheMemory) {
+TEST(CheckReport, TextSaysHowMuchOfAClassIsInSram) {
+  CheckFacts split = facts();
+  split.memory.sram_by_class[1] = 512 << 10;
+  EXPECT_NE(check_text(split).find("  gradients              2.00 MiB (2,097,152 bytes), 512 KiB of it in SRAM\n"),
+            std::string::npos)
+      << check_text(split);
+}
+
+TEST(CheckReport, OverflowNamesTileMemoryStepAndClasses) {
   CheckFacts over = too_large();
-  EXPECT_EQ(overflow_text(over.memory), "512 B (512 bytes) over a tile's SRAM of 3.00 MiB");
-  over.memory.dram_capacity = 1024;
-  over.memory.peak_dram_bytes = 2048;
-  EXPECT_EQ(overflow_text(over.memory),
-            "512 B (512 bytes) over a tile's SRAM of 3.00 MiB and 1.00 KiB (1,024 bytes) over a tile's share "
-            "of DRAM of "
-            "1.00 KiB");
-  EXPECT_EQ(overflow_text(facts().memory), "");
+  const std::string amounts = "parameters 1.00 MiB (1,048,576 bytes), gradients 2.00 MiB (2,097,152 bytes), "
+                              "activations 512 B (512 bytes)";
+  EXPECT_EQ(overflow_text(over.memory, over.overflow_tile),
+            "tile_3_4 may hold 3.00 MiB (3,146,240 bytes) in its SRAM of 3.00 MiB, 512 B (512 bytes) too many, most in "
+            "step 12 (layer.backward), layer 3, microbatch 0: at most " + amounts);
+  over.memory.overflow->dram = true;
+  over.memory.overflow->step.clear();
+  EXPECT_EQ(overflow_text(over.memory, over.overflow_tile),
+            "tile_3_4 may hold 3.00 MiB (3,146,240 bytes) in its share of DRAM of 3.00 MiB, 512 B (512 bytes) too many: "
+            "at most " + amounts);
+  EXPECT_EQ(overflow_text(facts().memory, ""), "");
 }
 
 }  // namespace

@@ -19,8 +19,10 @@ using workloads::CollectiveKind;
 
 constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                      CollectiveKind::all_reduce};
-constexpr Collective kAlgorithms[] = {Collective::ring, Collective::line,   Collective::rows_cols,
-                                      Collective::tree, Collective::direct, Collective::multicast};
+constexpr Collective kAlgorithms[] = {Collective::ring, Collective::line,
+                                      Collective::rows_cols, Collective::tree,
+                                      Collective::halving_doubling, Collective::direct,
+                                      Collective::multicast};
 
 /// Shards of a few packets and a remainder.
 models::HardwareModel machine() { return plain_hardware(256, Rational(16), 2, 3); }
@@ -219,6 +221,51 @@ TEST(Collectives, TreeOnALineAddsUpItsLevels) {
       LineTree(hardware, 8, shard_bytes(), 11).all_reduce(),
       2 * (models::message_latency(hardware, vector, 2) + 2 * models::message_latency(hardware, vector, 1)) +
           3 * 88);
+}
+
+/// In a row of c = 2^a columns, then in a column of 2^b rows, members at a distance of 2^i exchange half of what the step
+/// before did: x bytes, of which 2^i messages share a link. Where none do, with r cycles to add the smallest part,
+///   all_gather = sum of T(x, 1), reduce_scatter that and 2^(a+b) - 1 times r
+TEST(Collectives, HalvingAndDoublingAddUpTheirSteps) {
+  const models::HardwareModel hardware = machine();
+  for (const topology::Shape mesh : {topology::Shape{1, 2}, {2, 1}, {2, 2}}) {
+    for (const Cycle reduce : {Cycle{0}, Cycle{7}, Cycle{200}}) {
+      CollectiveCase collective = even_case(mesh, Collective::halving_doubling, CollectiveKind::all_gather);
+      const auto n = static_cast<Cycle>(mesh.size());
+      collective.elements = reduce * n;
+      Cycle steps = 0;
+      for (Cycle part = 1; part < n; part *= 2) steps += models::message_latency(hardware, part * shard_bytes(), 1);
+      EXPECT_EQ(collective_cycles(collective, hardware), steps) << topology::to_string(mesh);
+      collective.kind = CollectiveKind::reduce_scatter;
+      EXPECT_EQ(collective_cycles(collective, hardware), steps + (n - 1) * reduce) << topology::to_string(mesh);
+      collective.kind = CollectiveKind::all_reduce;
+      EXPECT_EQ(collective_cycles(collective, hardware), 2 * steps + (n - 1) * reduce) << topology::to_string(mesh);
+    }
+  }
+}
+
+/// Elsewhere d = 2^i messages share a link. A step takes at least as long as its message alone, T(x, d), and no longer than
+/// if all of them were one message over its whole way, T(d x, d), and a packet for each of them.
+TEST(Collectives, HalvingAndDoublingShareLinksBeyondNeighbours) {
+  const models::HardwareModel hardware = machine();
+  for (const topology::Shape mesh : {topology::Shape{1, 8}, {1, 16}, {2, 4}, {4, 4}, {8, 4}}) {
+    Bytes part = static_cast<Bytes>(mesh.size()) * shard_bytes();
+    Cycle least = 0, most = 0;
+    for (const int extent : {mesh.cols, mesh.rows}) {
+      for (int distance = 1; distance < extent; distance *= 2) {
+        part /= 2;
+        const auto messages = static_cast<Cycle>(distance);
+        least += models::message_latency(hardware, part, distance);
+        most += models::message_latency(hardware, messages * part, distance) +
+                messages * models::serialization(hardware.packet_bytes, hardware.link_bytes_per_cycle);
+      }
+    }
+    for (const CollectiveKind kind : kKinds) {
+      const Cycle cycles = collective_cycles(even_case(mesh, Collective::halving_doubling, kind), hardware);
+      EXPECT_GE(cycles, phases(kind) * least) << topology::to_string(mesh);
+      EXPECT_LE(cycles, phases(kind) * most) << topology::to_string(mesh);
+    }
+  }
 }
 
 TEST(Collectives, NoAllReduceBeatsTheBoundOfItsMesh) {

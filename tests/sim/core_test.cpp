@@ -123,6 +123,7 @@ models::HardwareModel with_dram(const topology::Shape& die, const Rational& byte
 
 TEST(DramChannel, RequestsOfOneCycleGoByTile) {
   HandTrace hand(2);
+  hand.set_quota(MemoryClass::optimizer, 0);
   for (const TileId tile : {TileId{1}, TileId{0}}) {
     hand.step(tile, [](StepBuilder& b) { b.vector(vector_work(1, 0, 105), {}); });  // 10.5 cycles each
   }
@@ -135,6 +136,7 @@ TEST(DramChannel, RequestsOfOneCycleGoByTile) {
 
 TEST(DramChannel, FirstComeFirstServed) {
   HandTrace hand(2);
+  hand.set_quota(MemoryClass::optimizer, 0);
   hand.step(0, [](StepBuilder& b) { b.vector(vector_work(1, 0, 100), {b.vector(vector_work(3), {})}); });
   hand.step(1, [](StepBuilder& b) { b.vector(vector_work(1, 0, 100), {}); });
   const Outcome result = run({2, 1}, with_dram({2, 1}, Rational(10)), hand);
@@ -144,15 +146,43 @@ TEST(DramChannel, FirstComeFirstServed) {
 
 TEST(DramChannel, DiesAreIndependentAndEnginesOfATileShareOne) {
   HandTrace hand(2);
+  hand.set_quota(MemoryClass::optimizer, 0);
   hand.step(0, [](StepBuilder& b) {
     b.vector(vector_work(1, 0, 100), {});
-    b.matrix({.gemm = {1, 1, 1, 1}, .vector_flops = 0, .sram_bytes = 0, .dram_bytes = 100}, {});
+    workloads::Work product = vector_work(0, 0, 100);
+    product.gemm = {1, 1, 1, 1};
+    b.matrix(product, {});
   });
   hand.step(1, [](StepBuilder& b) { b.vector(vector_work(1, 0, 100), {}); });
   const Outcome result = run({1, 2}, with_dram({1, 1}, Rational(10)), hand);
   EXPECT_EQ(result.tile(0).matrix_busy, 10U);  // before the vector engine
   EXPECT_EQ(result.tile(0).vector_busy, 20U);
   EXPECT_EQ(result.tile(1).vector_busy, 10U);
+}
+
+/// A class that holds 1000 bytes, 375 of them in SRAM: of 105 bytes 65.625 pass through DRAM, rounded up, at 10 bytes a
+/// cycle. With 500 more the share is 3/4.
+TEST(DramChannel, CarriesWhatOfAClassIsBeyondItsQuota) {
+  HandTrace hand(1);
+  hand.set_quota(MemoryClass::optimizer, 375);
+  hand.set_resident(0, MemoryClass::optimizer, 1000);
+  hand.step(0, [](StepBuilder& b) {
+    const auto held = b.allocate(MemoryClass::optimizer, 500, {b.vector(vector_work(1, 0, 105), {})});
+    b.free(MemoryClass::optimizer, 500, {b.vector(vector_work(1, 0, 100), {held})});
+  });
+  const Outcome result = run({1, 1}, with_dram({1, 1}, Rational(10)), hand);
+  EXPECT_EQ(result.tile(0).vector_busy, 7 + 8U);  // 6.6 cycles, and 7.5 from the next whole one on
+  EXPECT_EQ(result.tile(0).peak_sram_bytes, 375U);
+  EXPECT_EQ(result.tile(0).peak_dram_bytes, 1125U);
+  EXPECT_EQ(result.tile(0).final_bytes, 1000U);
+}
+
+TEST(DramChannel, IsIdleAsLongAsTheQuotaIsNotUsedUp) {
+  HandTrace hand(1);
+  hand.set_quota(MemoryClass::optimizer, 1000);
+  hand.set_resident(0, MemoryClass::optimizer, 1000);
+  hand.step(0, [](StepBuilder& b) { b.vector(vector_work(1, 0, 100000), {}); });
+  EXPECT_EQ(run({1, 1}, with_dram({1, 1}, Rational(10)), hand).tile(0).vector_busy, 1U);
 }
 
 TEST(Engines, OperationsIssueInProgramOrder) {

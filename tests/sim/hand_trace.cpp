@@ -39,13 +39,19 @@ void HandTrace::set_resident(TileId tile, workloads::MemoryClass memory_class, B
   trace_.statics[binding(tile).statics].bytes[static_cast<std::size_t>(memory_class)] = bytes;
 }
 
+void HandTrace::set_quota(workloads::MemoryClass memory_class, Bytes in_sram) {
+  trace_.layouts[0][static_cast<std::size_t>(memory_class)] = workloads::SramQuota(in_sram);
+}
+
 workloads::Trace HandTrace::take() {
   for (const auto& [tile, binding] : bindings_) trace_.tiles.push_back(binding);
   return std::move(trace_);
 }
 
-workloads::Work vector_work(Cycle cycles, Bytes sram_bytes, Bytes dram_bytes) {
-  return {.gemm = {}, .vector_flops = cycles, .sram_bytes = sram_bytes, .dram_bytes = dram_bytes};
+workloads::Work vector_work(Cycle cycles, Bytes sram_bytes, Bytes optimizer_bytes) {
+  workloads::Work work{.gemm = {}, .vector_flops = cycles, .sram_bytes = sram_bytes};
+  work.class_bytes[static_cast<std::size_t>(workloads::MemoryClass::optimizer)] = optimizer_bytes;
+  return work;
 }
 
 }  // namespace wafersim::test

@@ -25,6 +25,8 @@ class HandTrace {
   void set_stage(TileId tile, std::int32_t stage);
   /// Resident memory of a tile that has steps.
   void set_resident(TileId tile, workloads::MemoryClass memory_class, Bytes bytes);
+  /// On all tiles.
+  void set_quota(workloads::MemoryClass memory_class, Bytes in_sram);
 
   workloads::Trace& trace() { return trace_; }
   /// Tiles ascending, as a trace must have them.
@@ -37,7 +39,8 @@ class HandTrace {
   std::map<TileId, workloads::TileBinding> bindings_;
 };
 
-/// Vector work of `cycles` on a machine of plain_hardware(), which moves `sram_bytes`.
-workloads::Work vector_work(Cycle cycles, Bytes sram_bytes = 0, Bytes dram_bytes = 0);
+/// Vector work of `cycles` on a machine of plain_hardware(), which moves `sram_bytes`, and `optimizer_bytes` of optimizer
+/// states.
+workloads::Work vector_work(Cycle cycles, Bytes sram_bytes = 0, Bytes optimizer_bytes = 0);
 
 }  // namespace wafersim::test

@@ -73,6 +73,13 @@ std::vector<Scenario> scenarios() {
   list.back().fixture.wafer.sram.bandwidth = per_cycle(100);
   list.back().fixture.placement[workloads::MemoryClass::optimizer] = workloads::MemoryPlace::dram;
   list.back().fixture.placement[workloads::MemoryClass::gradients] = workloads::MemoryPlace::dram;
+  list.push_back(scenario("streams and weights split between SRAM and DRAM", 2, 1, 2));
+  list.back().fixture.plan.tatp = 4;
+  list.back().fixture.model.attention_kernel = models::AttentionKernel::fused;
+  list.back().fixture.training.recompute = models::Recompute::full;
+  list.back().fixture.training.recompute_every = 2;
+  list.back().fixture.wafer.dram = models::DramSpec{{1ULL << 30}, per_cycle(20), {2, 2}};
+  list.back().fixture.wafer.sram.capacity = {100'000};
   list.push_back(scenario("ideal network", 2, 2, 2));
   list.back().network.fidelity = models::Fidelity::ideal;
   return list;
@@ -240,6 +247,30 @@ TEST(NetworkInvariants, RandomTrafficDoesNotDependOnTheOrderOfVisits) {
     };
     const std::string plain = run(false);
     EXPECT_EQ(first_difference(run(true), plain), "") << "seed " << seed;
+  }
+}
+
+/// One tile that waits for nobody: with more SRAM less passes through DRAM, and nothing once all fits.
+TEST(SplitClasses, MoreSramIsNeverSlower) {
+  const auto run = [](Bytes sram) {
+    return isolated_numbers([=] {
+      LoweringFixture fixture;
+      fixture.wafer.mesh.shape = {1, 1};
+      fixture.wafer.dram = models::DramSpec{{1ULL << 34}, per_cycle(16), {1, 1}};
+      fixture.wafer.sram.capacity = {sram};
+      const sim::Measurements result =
+          run_trace(fixture.mesh(), models::resolve_hardware(fixture.wafer, {}, {}), fixture.lower().trace);
+      const sim::TileMeasurement& tile = result.tiles[0];
+      return std::vector<std::uint64_t>{result.cycles, tile.peak_sram_bytes, tile.peak_bytes, tile.cycles.memory_stall};
+    });
+  };
+  Cycle before = kNever;
+  for (const Bytes sram : {Bytes{1}, Bytes{100'000}, Bytes{500'000}, Bytes{1'000'000}, Bytes{2'500'000}, Bytes{1} << 30}) {
+    const std::vector<std::uint64_t> now = run(sram);
+    EXPECT_LT(now[0], before) << sram;
+    EXPECT_LE(now[1], std::min<Bytes>(sram, now[2])) << sram;
+    EXPECT_EQ(now[3] == 0, now[2] <= sram) << sram;
+    before = now[0];
   }
 }
 

@@ -51,7 +51,7 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.collectives = pick(random, text, "collective",
                           std::vector{Collective::automatic, Collective::ring, Collective::line,
                                       Collective::rows_cols, Collective::tree,
-                                      Collective::direct, Collective::multicast});
+                                      Collective::halving_doubling, Collective::direct, Collective::multicast});
   plan.collective_chunks = pick(random, text, "chunks 1 3", std::vector{1, 3});
 }
 
@@ -156,6 +156,8 @@ void draw_machine(Scenario& out, RandomStream& random) {
     if (pick(random, out.text, "activations in dram", std::vector<int>{0, 1}) != 0) {
       out.fixture.placement[workloads::MemoryClass::activations] = workloads::MemoryPlace::dram;
     }
+    // What does not fit is split.
+    wafer.sram.capacity = {pick(random, out.text, "sram 1 GiB 512 KiB 64 KiB", std::vector<Bytes>{1 << 30, 1 << 19, 1 << 16})};
   }
   wafer.link.bandwidth = pick(random, out.text, "link",
                               std::vector{per_cycle(256), per_cycle(16), {Rational(53687, 1000), true}});

@@ -32,7 +32,7 @@ struct StreamCase {
 models::HardwareModel machine() { return plain_hardware(512, Rational(16), 2, 3); }
 
 /// Vector work of `cycles`.
-workloads::Work work_of(Cycle cycles) { return {.gemm = {}, .vector_flops = cycles, .sram_bytes = 0, .dram_bytes = 0}; }
+workloads::Work work_of(Cycle cycles) { return {.gemm = {}, .vector_flops = cycles, .sram_bytes = 0}; }
 
 workloads::Trace stream_trace(const StreamCase& wanted) {
   workloads::LoweringFixture fixture;

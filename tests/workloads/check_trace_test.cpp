@@ -66,7 +66,7 @@ TEST(CheckTrace, AcceptsAnExchange) {
 
 TEST(CheckTrace, AcceptsEveryCollective) {
   for (const Collective algorithm :
-       {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::direct,
+       {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::halving_doubling, Collective::direct,
         Collective::multicast}) {
     for (const CollectiveKind kind :
          {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "base/error.h"
@@ -19,7 +20,7 @@ using topology::Shape;
 using Numbers = std::vector<std::uint64_t>;
 
 constexpr std::array kAlgorithms = {Collective::ring, Collective::line,   Collective::rows_cols,
-                                    Collective::tree, Collective::direct, Collective::multicast};
+                                    Collective::tree, Collective::halving_doubling, Collective::direct, Collective::multicast};
 constexpr std::array kKinds = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                CollectiveKind::all_reduce};
 
@@ -154,7 +155,9 @@ TEST_P(EveryCollective, MovesAndAddsTheBytesOfItsClosedForm) {
     EXPECT_EQ(reduce.reduced_sram, 3 * exchange);
     const Totals scatter = of(CollectiveKind::reduce_scatter);
     EXPECT_EQ(scatter.reduced_elements, exchange);
-    if (GetParam() != Collective::tree) {
+    // A tree sums at its root, members that stand aside get their shard from another.
+    const bool direct = GetParam() != Collective::halving_doubling || std::has_single_bit(static_cast<unsigned>(shape.size()));
+    if (GetParam() != Collective::tree && direct) {
       EXPECT_EQ(scatter.sent, exchange);
     }
   }
@@ -166,7 +169,9 @@ TEST_P(EveryCollective, HoldsAtMostTwoLandingBuffersForEachNeighbour) {
     const auto size = static_cast<Bytes>(shape.size());
     const CollectiveCase wanted{
         GetParam(), CollectiveKind::all_reduce, shape, topology::snake(shape), size * 8, 1};
-    const Bytes largest = GetParam() == Collective::tree        ? wanted.bytes / 2
+    // Of members that stand aside the whole vector lands.
+    const Bytes largest = GetParam() == Collective::halving_doubling ? wanted.bytes / (shape.rows == 3 ? 1 : 2)
+                          : GetParam() == Collective::tree        ? wanted.bytes / 2
                           : GetParam() == Collective::rows_cols ? 8 * static_cast<Bytes>(shape.cols)
                                                                 : 8;
     const Bytes neighbours = GetParam() == Collective::ring ? 1 : 2;
@@ -307,14 +312,49 @@ Collective chosen(CollectiveKind kind, const Shape& shape, Bytes bytes, Cycle me
   return choose_algorithm(Collective::automatic, kind, group, bytes, hardware(message_overhead));
 }
 
+/// Bytes of the messages between two members, in order.
+std::vector<Bytes> messages_between(const Trace& trace, TileId from, TileId to) {
+  std::vector<Bytes> result;
+  const TileBinding& binding = trace.tiles[from];
+  for (const Op& op : trace.templates[trace.programs[binding.program].steps.at(0).step_template].ops) {
+    if (op.kind == OpKind::send && trace.peer(binding, op.peer) == to) result.push_back(op.bytes);
+  }
+  return result;
+}
+
+/// On 2x4 a member meets its neighbour in the row with half of the vector, the member two places on with a quarter, and
+/// the one in the other row with an eighth; back in the opposite order.
+TEST(HalvingDoubling, TheNearestExchangeTheMost) {
+  const Shape shape{2, 4};
+  const Trace trace =
+      lower_case({Collective::halving_doubling, CollectiveKind::all_reduce, shape, topology::row_major(shape), 800, 1});
+  for (TileId rank = 0; rank < 8; ++rank) {
+    EXPECT_EQ(messages_between(trace, rank, rank ^ 1U), (std::vector<Bytes>{400, 400}));
+    EXPECT_EQ(messages_between(trace, rank, rank ^ 2U), (std::vector<Bytes>{200, 200}));
+    EXPECT_EQ(messages_between(trace, rank, rank ^ 4U), (std::vector<Bytes>{100, 100}));
+    for (const TileId distance : {3U, 5U, 6U, 7U}) EXPECT_EQ(sent_between(trace, rank, rank ^ distance), 0U);
+  }
+}
+
+/// Of five members one stands aside: its neighbour gets its vector and hands it the sum.
+TEST(HalvingDoubling, MembersBeyondAPowerOfTwoStandAside) {
+  const Trace trace = lower_case(
+      {Collective::halving_doubling, CollectiveKind::all_reduce, {1, 5}, topology::row_major({1, 5}), 500, 1});
+  EXPECT_EQ(messages_between(trace, 0, 1), (std::vector<Bytes>{500}));
+  EXPECT_EQ(messages_between(trace, 1, 0), (std::vector<Bytes>{500}));
+  for (TileId other = 2; other < 5; ++other) EXPECT_EQ(sent_between(trace, 0, other), 0U);
+  EXPECT_EQ(messages_between(trace, 1, 2), (std::vector<Bytes>{200, 300}));  // shards of 2, 4; of 0, 1, 3
+}
+
 TEST(ChooseAlgorithm, TakesTheCheapestForTheShape) {
   // A row has no cycle of neighbours: the ring pays two hops a step, the line one.
   EXPECT_EQ(chosen(CollectiveKind::all_gather, {1, 8}, 1 << 20), Collective::line);
   // In a block the ring needs 15 messages one after the other, rows and columns 3 + 3 for the same bytes.
   EXPECT_EQ(chosen(CollectiveKind::all_reduce, {4, 4}, 1 << 20), Collective::rows_cols);
   EXPECT_EQ(chosen(CollectiveKind::reduce_scatter, {4, 4}, 1 << 20), Collective::rows_cols);
-  // Where messages cost much and bytes little, the tree has the fewest one after the other.
-  EXPECT_EQ(chosen(CollectiveKind::all_reduce, {8, 8}, 64, 1000), Collective::tree);
+  // Where messages cost much and bytes little, the fewest one after the other win: halving, the tree for other numbers.
+  EXPECT_EQ(chosen(CollectiveKind::all_reduce, {8, 8}, 64, 1000), Collective::halving_doubling);
+  EXPECT_EQ(chosen(CollectiveKind::all_reduce, {7, 9}, 64, 1000), Collective::tree);
   // Two members: everything is one message; the first of the list.
   EXPECT_EQ(chosen(CollectiveKind::all_gather, {1, 2}, 1 << 20), Collective::ring);
 }

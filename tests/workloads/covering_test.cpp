@@ -100,6 +100,7 @@ std::vector<Factor> factors() {
        {[](F& f) { f.plan.collectives = Collective::ring; }, [](F& f) { f.plan.collectives = Collective::line; },
         [](F& f) { f.plan.collectives = Collective::rows_cols; },
         [](F& f) { f.plan.collectives = Collective::tree; },
+        [](F& f) { f.plan.collectives = Collective::halving_doubling; },
         [](F& f) { f.plan.collectives = Collective::direct; },
         [](F& f) { f.plan.collectives = Collective::multicast; }}},
       {"iterations", {[](F& f) { f.training.iterations = 1; }, [](F& f) { f.training.iterations = 2; }}},

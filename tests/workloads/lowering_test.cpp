@@ -370,26 +370,24 @@ TEST(Lowering, OptimizerNoneLeavesTheUpdateOut) {
   });
 }
 
-TEST(Lowering, DramTrafficOfWhatLivesThere) {
+TEST(Lowering, TrafficOfTheMemoryClasses) {
   LoweringFixture setup;
   setup.layers_alone();
   setup.training.optimizer = Optimizer::none;
-  setup.wafer.dram = models::DramSpec{{1ULL << 34}, {Rational(64), true}, {1, 1}};
-  const auto dram_bytes = [&setup](MemoryClass memory_class) {
-    setup.placement = {{memory_class, MemoryPlace::dram}};
+  const auto traffic = [&setup](MemoryClass memory_class) {
     const LoweredPlan lowered = setup.lower();
     Bytes total = 0;
     for_each_op(lowered.trace, [&](const TileBinding&, const Step&, const Op& op) {
       if (op.kind == OpKind::matrix || op.kind == OpKind::vector)
-        total += lowered.trace.works[op.work].dram_bytes;
+        total += lowered.trace.works[op.work].class_bytes[static_cast<std::size_t>(memory_class)];
     });
     return total;
   };
   const Bytes weights = 2 * 12 * 64 * 64 * 4;  // the matrices of four layers
-  EXPECT_EQ(dram_bytes(MemoryClass::parameters), 2 * weights * microbatches(setup));  // forward and dX
+  EXPECT_EQ(traffic(MemoryClass::parameters), 2 * weights * microbatches(setup));  // forward and dX
   const Bytes biases = 2 * 2 * 64 * 4;  // of the outputs of attention and MLP
-  EXPECT_EQ(dram_bytes(MemoryClass::gradients), 2 * (weights + biases) * microbatches(setup));  // read and written
-  EXPECT_GT(dram_bytes(MemoryClass::activations), 0U);
+  EXPECT_EQ(traffic(MemoryClass::gradients), 2 * (weights + biases) * microbatches(setup));  // read and written
+  EXPECT_GT(traffic(MemoryClass::activations), 0U);
 }
 
 TEST(Lowering, DoesNotLowerWhatCannotBeCut) {

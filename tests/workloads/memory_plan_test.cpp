@@ -30,6 +30,11 @@ models::HardwareModel hardware_with(Bytes sram, Bytes dram) {
   return hardware;
 }
 
+MemoryBound bound_memory(const Trace& trace, const std::vector<std::int32_t>& in_flight,
+                         const models::HardwareModel& hardware) {
+  return memory_bound(trace, bound_tiles(trace, in_flight), hardware);
+}
+
 TEST(MemoryBound, AFreeThatAnAllocationWaitsForMakesRoom) {
   Trace trace;
   StepBuilder builder(trace, "chain");
@@ -211,36 +216,102 @@ TEST(MemoryBound, NoOrderOfOperationsExceedsIt) {
   }
 }
 
-TEST(Placement, FillsSramInOrder) {
-  MemoryBound bound;
-  bound.by_class = {100, 100, 600,
-                    300, 0,   50};  // parameters, gradients, optimizer, activations, stream, communication
-  const auto in_dram = resolve_placement({}, bound, hardware_with(500, 10000));
-  EXPECT_FALSE(in_dram[index(MemoryClass::communication_buffers)]);
-  EXPECT_FALSE(in_dram[index(MemoryClass::parameters)]);
-  EXPECT_FALSE(in_dram[index(MemoryClass::gradients)]);
-  EXPECT_TRUE(in_dram[index(MemoryClass::activations)]);
-  EXPECT_TRUE(in_dram[index(MemoryClass::optimizer)]);
+TileBound tile_bound(const std::array<Bytes, kMemoryClasses>& by_class) {
+  TileBound bound{by_class, 0, -1};
+  for (const Bytes bytes : by_class) bound.total += bytes;
+  return bound;
+}
+
+/// Bytes of each class in SRAM.
+std::array<Bytes, kMemoryClasses> in_sram(const MemoryLayout& layout, const TileBound& bound) {
+  std::array<Bytes, kMemoryClasses> result{};
+  for (std::size_t c = 0; c < kMemoryClasses; ++c) result[c] = layout[c].in_sram(bound.by_class[c]);
+  return result;
+}
+
+TEST(Placement, FillsSramInOrderAndSplitsWhatDoesNotFit) {
+  // parameters, gradients, optimizer, activations, stream, communication
+  const TileBound bound = tile_bound({100, 128, 600, 300, 20, 50});
+  const auto sram = [&](Bytes capacity) {
+    return in_sram(choose_layout({}, bound, hardware_with(capacity, 10000)), bound);
+  };
+  using Parts = std::array<Bytes, kMemoryClasses>;
+  EXPECT_EQ(sram(10), (Parts{0, 0, 0, 0, 10, 0}));
+  EXPECT_EQ(sram(20 + 49), (Parts{49, 0, 0, 0, 20, 0}));  // a message lands in one memory
+  EXPECT_EQ(sram(20 + 50 + 100 + 32), (Parts{100, 32, 0, 0, 20, 50}));
+  EXPECT_EQ(sram(598 + 300), (Parts{100, 128, 300, 300, 20, 50}));
+  EXPECT_EQ(sram(5000), bound.by_class);
 }
 
 TEST(Placement, NamedClassesComeFirst) {
-  MemoryBound bound;
-  bound.by_class = {100, 100, 450, 300, 0, 50};
+  const TileBound bound = tile_bound({100, 100, 450, 300, 0, 50});
   const PlacementSpec placement = {{MemoryClass::optimizer, MemoryPlace::sram},
                                    {MemoryClass::communication_buffers, MemoryPlace::dram}};
-  const auto in_dram = resolve_placement(placement, bound, hardware_with(500, 10000));
-  EXPECT_FALSE(in_dram[index(MemoryClass::optimizer)]);
-  EXPECT_TRUE(in_dram[index(MemoryClass::communication_buffers)]);
-  EXPECT_TRUE(in_dram[index(MemoryClass::parameters)]);
+  const auto sram = in_sram(choose_layout(placement, bound, hardware_with(500, 10000)), bound);
+  EXPECT_EQ(sram, (std::array<Bytes, kMemoryClasses>{50, 0, 450, 0, 0, 0}));
 }
 
 TEST(Placement, WithoutDramEverythingIsInSram) {
-  MemoryBound bound;
-  bound.by_class.fill(1000);
-  const auto in_dram = resolve_placement({}, bound, hardware_with(500, 0));
-  EXPECT_EQ(in_dram, (std::array<bool, kMemoryClasses>{}));
+  const TileBound bound = tile_bound({1000, 1000, 1000, 1000, 1000, 1000});
+  EXPECT_EQ(choose_layout({}, bound, hardware_with(500, 0)), MemoryLayout{});
   const PlacementSpec impossible = {{MemoryClass::optimizer, MemoryPlace::dram}};
-  EXPECT_THROW(resolve_placement(impossible, bound, hardware_with(500, 0)), PlanError);
+  EXPECT_THROW(choose_layout(impossible, bound, hardware_with(500, 0)), PlanError);
+}
+
+/// However ragged the numbers: what may lie in SRAM at once fills it and never exceeds it.
+TEST(Placement, QuotasFillTheSram) {
+  RandomStream random(1, "quotas");
+  for (int i = 0; i < 2000; ++i) {
+    std::array<Bytes, kMemoryClasses> bytes{};
+    for (Bytes& each : bytes) each = random.below(3) == 0 ? 0 : random.below(Bytes{1} << (1 + random.below(36)));
+    const TileBound bound = tile_bound(bytes);
+    const Bytes capacity = random.below(bound.total + 2);
+    const MemoryLayout layout = choose_layout({}, bound, hardware_with(capacity, Bytes{1} << 40));
+    Bytes sram = 0;
+    for (const Bytes each : in_sram(layout, bound)) sram += each;
+    const Bytes messages = bytes[static_cast<std::size_t>(MemoryClass::communication_buffers)];
+    const bool messages_fit = in_sram(layout, bound).back() == messages;
+    EXPECT_EQ(sram, std::min(capacity, bound.total - (messages_fit ? 0 : messages)));
+  }
+}
+
+TEST(SramQuota, SpreadsWhatIsBeyondItEvenly) {
+  const SramQuota quota(300);
+  EXPECT_EQ(quota.through_dram(1000, 0), 0U);
+  EXPECT_EQ(quota.through_dram(1000, 300), 0U);
+  EXPECT_EQ(quota.through_dram(1000, 400), 250U);
+  EXPECT_EQ(quota.through_dram(1, 400), 1U);  // rounded up
+  EXPECT_EQ(quota.through_dram(Bytes{1} << 40, Bytes{600} << 32), (Bytes{1} << 40) - (Bytes{1} << 40) / (Bytes{2} << 32));
+  EXPECT_EQ(SramQuota(0).through_dram(7, 0), 7U);
+  EXPECT_EQ(SramQuota().through_dram(7, Bytes{1} << 50), 0U);
+  EXPECT_EQ(SramQuota().in_sram(Bytes{1} << 50), Bytes{1} << 50);
+}
+
+TEST(Placement, TilesThatMayHoldDifferentAmountsHaveQuotasOfTheirOwn) {
+  LoweringFixture setup;
+  setup.layers_alone();
+  setup.plan.pp = 2;  // the first stage holds two microbatches, the last one
+  setup.wafer.dram = models::DramSpec{{1ULL << 34}, {Rational(64), true}, {1, 1}};
+  setup.wafer.sram.capacity = {1'200'000};
+  const LoweredPlan lowered = setup.lower();
+  EXPECT_TRUE(lowered.memory.fits);
+  ASSERT_EQ(lowered.trace.layouts.size(), 2U);
+  EXPECT_EQ(lowered.memory.peak_sram_bytes, 1'200'000U);
+}
+
+/// The step in which most may be held is named, with what is held where.
+TEST(MemoryBound, OverflowNamesTileStepAndClasses) {
+  LoweringFixture setup;
+  setup.wafer.sram.capacity = {1'000'000};
+  const LoweredPlan lowered = setup.lower();
+  ASSERT_TRUE(lowered.memory.overflow.has_value());
+  const MemoryBound::Overflow& overflow = *lowered.memory.overflow;
+  EXPECT_FALSE(overflow.dram);
+  EXPECT_EQ(overflow.tile, lowered.memory.peak_tile);
+  EXPECT_EQ(overflow.held, lowered.memory.peak_bytes);
+  EXPECT_EQ(overflow.capacity, 1'000'000U);
+  EXPECT_EQ(overflow.by_class, lowered.memory.by_class);
+  EXPECT_NE(overflow.step.find("microbatch 0"), std::string::npos) << overflow.step;
 }
 
 }  // namespace

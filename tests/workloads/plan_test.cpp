@@ -336,6 +336,7 @@ TEST(Plan, NamesAreThoseOfScenarios) {
   EXPECT_STREQ(to_string(PipelineSchedule::zb_h2), "zb_h2");
   EXPECT_STREQ(to_string(Collective::automatic), "auto");
   EXPECT_STREQ(to_string(Collective::rows_cols), "rows_cols");
+  EXPECT_STREQ(to_string(Collective::halving_doubling), "halving_doubling");
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ const Algorithm& ring();
 const Algorithm& line();
 const Algorithm& rows_cols();
 const Algorithm& tree();
+const Algorithm& halving_doubling();
 const Algorithm& direct();
 const Algorithm& multicast();
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <utility>
 
@@ -22,6 +23,9 @@ class Estimate {
 
   Cycle of(Collective algorithm, CollectiveKind kind) const {
     if (algorithm == Collective::tree) return tree(kind);
+    if (algorithm == Collective::halving_doubling && !std::has_single_bit(static_cast<unsigned>(shape_.size()))) {
+      return kNever;
+    }
     const Cycle reduce = kind == CollectiveKind::all_gather ? 0 : two_phases(algorithm, true);
     const Cycle gather = kind == CollectiveKind::reduce_scatter ? 0 : two_phases(algorithm, false);
     return reduce + gather;
@@ -43,6 +47,7 @@ class Estimate {
   /// One reduce-scatter (`reduced`) or all-gather: the far end of a chain of n members waits for n - 1
   /// messages, each of which takes one step.
   Cycle two_phases(Collective algorithm, bool reduced) const {
+    if (algorithm == Collective::halving_doubling) return halving(reduced);
     if (algorithm == Collective::rows_cols) {
       const Bytes row_bytes = shard() * static_cast<Bytes>(shape_.cols);
       return static_cast<Cycle>(shape_.cols - 1) * message(shard(), 1, reduced) +
@@ -50,6 +55,19 @@ class Estimate {
     }
     const int distance = algorithm == Collective::ring ? topology::hamiltonian_cycle(shape_).closing_hops : 1;
     return static_cast<Cycle>(shape_.size() - 1) * message(shard(), distance, reduced);
+  }
+
+  /// Step by step, members at a distance of 2^i in a row, then in a column: 2^i of their messages share a link.
+  Cycle halving(bool reduced) const {
+    Cycle total = 0;
+    Bytes bytes = shard() * static_cast<Bytes>(shape_.size());
+    for (const int extent : {shape_.cols, shape_.rows}) {
+      for (int distance = 1; distance < extent; distance *= 2) {
+        bytes /= 2;
+        total += message(bytes * static_cast<Bytes>(distance), distance, false) + (reduced ? addition(bytes) : 0);
+      }
+    }
+    return total;
   }
 
   Cycle tree(CollectiveKind kind) const {
@@ -108,7 +126,8 @@ Collective choose_algorithm(Collective wanted, CollectiveKind kind, const Group&
   if (wanted == Collective::direct && merges_multicast(hardware)) return Collective::multicast;
   if (wanted != Collective::automatic) return wanted;
   const Estimate estimate(group.shape, bytes, hardware);
-  constexpr std::array kAll = {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree};
+  constexpr std::array kAll = {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree,
+                               Collective::halving_doubling};
   return *std::min_element(kAll.begin(), kAll.end(), [&](Collective a, Collective b) {
     return estimate.of(a, kind) < estimate.of(b, kind);
   });

@@ -21,12 +21,12 @@ class Direct : public Algorithm {
     Completion result = start.own;
     for (const int other : others(piece.group())) piece.send(Phase::gather, other, own(piece), start.own);
     for (const int other : others(piece.group())) {
-      if (const auto received = piece.receive(Phase::gather, other, {other, 1}, start.post)) result.push_back(*received);
+      if (const auto received = piece.receive(Phase::gather, other, ShardRange{other, 1}, start.post)) result.push_back(*received);
     }
     return result;
   }
   Completion reduce_scatter(Piece& piece, const std::vector<OpId>& after) const override {
-    for (const int other : others(piece.group())) piece.send(Phase::reduce, other, {other, 1}, after);
+    for (const int other : others(piece.group())) piece.send(Phase::reduce, other, ShardRange{other, 1}, after);
     Completion result;
     for (const int other : others(piece.group())) {
       if (const auto sum = ReduceQueue(piece, other, after).add(own(piece))) result.push_back(*sum);
@@ -111,12 +111,12 @@ class Multicast final : public Direct {
       if (owner != piece.group().rank) {
         const int from = trees.parent(owner);
         const auto received = receives.try_emplace(from, piece, Phase::gather, from, start.post)
-                                  .first->second.receive({owner, 1});
+                                  .first->second.receive(ShardRange{owner, 1});
         if (received) result.push_back(*received);
         ready = either(received, start.own);
       }
       for (const int to : trees.children(owner)) {
-        sends.try_emplace(to, piece, Phase::gather, to).first->second.send({owner, 1}, ready);
+        sends.try_emplace(to, piece, Phase::gather, to).first->second.send(ShardRange{owner, 1}, ready);
       }
     }
     return result;

@@ -77,86 +77,90 @@ Slice Piece::slice(std::uint64_t total, int shard) const {
   return {whole.first + part.first, part.size};
 }
 
-std::uint64_t Piece::count(std::uint64_t total, const ShardRange& range) const {
+std::uint64_t Piece::count(std::uint64_t total, const Shards& shards) const {
   std::uint64_t sum = 0;
-  for (int shard = range.first; shard < range.first + range.count; ++shard) sum += slice(total, shard).size;
+  for (const ShardRange& range : shards.ranges) {
+    for (int shard = range.first; shard < range.first + range.count; ++shard) sum += slice(total, shard).size;
+  }
   return sum;
 }
 
-Bytes Piece::bytes(const ShardRange& range) const { return count(row_count(vector_), range) * bytes_per_row_; }
+Bytes Piece::bytes(const Shards& shards) const { return count(row_count(vector_), shards) * bytes_per_row_; }
 
-std::uint64_t Piece::elements(const ShardRange& range) const {
-  if (vector_.views.empty()) return count(vector_.elements, range);
-  return count(row_count(vector_), range) * elements_per_row(vector_);
+std::uint64_t Piece::elements(const Shards& shards) const {
+  if (vector_.views.empty()) return count(vector_.elements, shards);
+  return count(row_count(vector_), shards) * elements_per_row(vector_);
 }
 
-std::optional<OpId> Piece::send(Phase phase, int to, const ShardRange& range,
+std::optional<OpId> Piece::send(Phase phase, int to, const Shards& shards,
                                 const std::vector<OpId>& after) {
-  if (bytes(range) == 0) return std::nullopt;
-  return builder_.send(group_.axis, group_.peer(to), channel(phase, range), bytes(range), after,
-                       operand(phase == Phase::reduce ? Kernel::land : Kernel::transfer, range));
+  if (bytes(shards) == 0) return std::nullopt;
+  return builder_.send(group_.axis, group_.peer(to), channel(phase, shards), bytes(shards), after,
+                       operand(phase == Phase::reduce ? Kernel::land : Kernel::transfer, shards));
 }
 
-std::optional<OpId> Piece::receive(Phase phase, int from, const ShardRange& range,
+std::optional<OpId> Piece::receive(Phase phase, int from, const Shards& shards,
                                    const std::vector<OpId>& after) {
-  if (bytes(range) == 0) return std::nullopt;
-  return builder_.receive(group_.axis, group_.peer(from), channel(phase, range), bytes(range), after,
-                          operand(phase == Phase::reduce ? Kernel::land : Kernel::transfer, range));
+  if (bytes(shards) == 0) return std::nullopt;
+  return builder_.receive(group_.axis, group_.peer(from), channel(phase, shards), bytes(shards), after,
+                          operand(phase == Phase::reduce ? Kernel::land : Kernel::transfer, shards));
 }
 
-OpId Piece::reduce(const ShardRange& range, const std::vector<OpId>& after) {
+OpId Piece::reduce(const Shards& shards, const std::vector<OpId>& after) {
   const Work work{
-      .gemm = {}, .vector_flops = elements(range), .sram_bytes = 3 * bytes(range), .dram_bytes = 0};
-  return builder_.reduce(group_.axis, work, after, operand(vector_.combine, range));
+      .gemm = {}, .vector_flops = elements(shards), .sram_bytes = 3 * bytes(shards)};
+  return builder_.reduce(group_.axis, work, after, operand(vector_.combine, shards));
 }
 
-OpId Piece::allocate_landing(const ShardRange& range, const std::vector<OpId>& after) {
-  return builder_.allocate(MemoryClass::communication_buffers, bytes(range), after);
+OpId Piece::allocate_landing(const Shards& shards, const std::vector<OpId>& after) {
+  return builder_.allocate(MemoryClass::communication_buffers, bytes(shards), after);
 }
 
-OpId Piece::free_landing(const ShardRange& range, const std::vector<OpId>& after) {
-  return builder_.free(MemoryClass::communication_buffers, bytes(range), after);
+OpId Piece::free_landing(const Shards& shards, const std::vector<OpId>& after) {
+  return builder_.free(MemoryClass::communication_buffers, bytes(shards), after);
 }
 
-std::uint32_t Piece::channel(Phase phase, const ShardRange& range) const {
+std::uint32_t Piece::channel(Phase phase, const Shards& shards) const {
   const int phases_before = 2 * chunk_ + (phase == Phase::gather ? 1 : 0);
-  return first_channel_ + static_cast<std::uint32_t>(phases_before * group_.size + range.first);
+  return first_channel_ + static_cast<std::uint32_t>(phases_before * group_.size + shards.ranges.front().first);
 }
 
-Operand Piece::operand(Kernel kernel, const ShardRange& range) const {
+Operand Piece::operand(Kernel kernel, const Shards& shards) const {
   Operand result{.tensor = vector_.tensor, .partial = kernel != Kernel::transfer};
   if (vector_.views.empty()) return result;
   Views views;
-  for (int shard = range.first; shard < range.first + range.count; ++shard) {
-    const Slice rows = slice(row_count(vector_), shard);
-    for (const View& view : slice_rows(vector_.views, rows.first, rows.size)) add_below(views, view);
+  for (const ShardRange& range : shards.ranges) {
+    for (int shard = range.first; shard < range.first + range.count; ++shard) {
+      const Slice rows = slice(row_count(vector_), shard);
+      for (const View& view : slice_rows(vector_.views, rows.first, rows.size)) add_below(views, view);
+    }
   }
   result.meaning = builder_.meaning({.kernel = kernel, .adds = kernel == vector_.combine, .writes = views});
   return result;
 }
 
-void SendQueue::send(const ShardRange& range, std::vector<OpId> after) {
+void SendQueue::send(const Shards& shards, std::vector<OpId> after) {
   if (last_) after.push_back(*last_);
-  const std::optional<OpId> sent = piece_.send(phase_, to_, range, after);
+  const std::optional<OpId> sent = piece_.send(phase_, to_, shards, after);
   if (sent) last_ = sent;
 }
 
-std::optional<OpId> ReceiveQueue::receive(const ShardRange& range) {
+std::optional<OpId> ReceiveQueue::receive(const Shards& shards) {
   const std::size_t count = received_.size();
   const auto received =
-      piece_.receive(phase_, from_, range, count < 2 ? after_ : std::vector<OpId>{received_[count - 2]});
+      piece_.receive(phase_, from_, shards, count < 2 ? after_ : std::vector<OpId>{received_[count - 2]});
   if (received) received_.push_back(*received);
   return received;
 }
 
-std::optional<OpId> ReduceQueue::add(const ShardRange& range) {
-  if (piece_.bytes(range) == 0) return std::nullopt;
+std::optional<OpId> ReduceQueue::add(const Shards& shards) {
+  if (piece_.bytes(shards) == 0) return std::nullopt;
   const std::size_t count = frees_.size();
   const OpId landing =
-      piece_.allocate_landing(range, count < 2 ? after_ : std::vector<OpId>{frees_[count - 2]});
-  const OpId received = *piece_.receive(Phase::reduce, from_, range, {landing});
-  const OpId sum = piece_.reduce(range, {received});
-  frees_.push_back(piece_.free_landing(range, {sum}));
+      piece_.allocate_landing(shards, count < 2 ? after_ : std::vector<OpId>{frees_[count - 2]});
+  const OpId received = *piece_.receive(Phase::reduce, from_, shards, {landing});
+  const OpId sum = piece_.reduce(shards, {received});
+  frees_.push_back(piece_.free_landing(shards, {sum}));
   return sum;
 }
 

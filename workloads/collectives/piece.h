@@ -16,6 +16,13 @@ struct ShardRange {
 /// The maximal ranges of consecutive numbers in `ranks`, ascending.
 std::vector<ShardRange> ranges_of(std::vector<int> ranks);
 
+/// What one message carries: ranges, ascending.
+struct Shards {
+  Shards(const ShardRange& range) : ranges{range} {}  // NOLINT(google-explicit-constructor): a range is one of them
+  explicit Shards(std::vector<int> ranks) : ranges(ranges_of(std::move(ranks))) {}
+  std::vector<ShardRange> ranges;
+};
+
 /// Where the messages of a collective belong: towards a sum, or with complete values. The two use channels of
 /// their own, so that a shard may pass the same link in both.
 enum class Phase : std::uint8_t { reduce, gather };
@@ -37,21 +44,21 @@ class Piece {
 
   const Group& group() const { return group_; }
   ShardRange whole() const { return {0, group_.size}; }
-  Bytes bytes(const ShardRange& range) const;
+  Bytes bytes(const Shards& shards) const;
 
   /// Nothing is written for a range of zero bytes.
-  std::optional<OpId> send(Phase phase, int to, const ShardRange& range, const std::vector<OpId>& after);
-  std::optional<OpId> receive(Phase phase, int from, const ShardRange& range, const std::vector<OpId>& after);
-  OpId reduce(const ShardRange& range, const std::vector<OpId>& after);
-  OpId allocate_landing(const ShardRange& range, const std::vector<OpId>& after);
-  OpId free_landing(const ShardRange& range, const std::vector<OpId>& after);
+  std::optional<OpId> send(Phase phase, int to, const Shards& shards, const std::vector<OpId>& after);
+  std::optional<OpId> receive(Phase phase, int from, const Shards& shards, const std::vector<OpId>& after);
+  OpId reduce(const Shards& shards, const std::vector<OpId>& after);
+  OpId allocate_landing(const Shards& shards, const std::vector<OpId>& after);
+  OpId free_landing(const Shards& shards, const std::vector<OpId>& after);
 
  private:
-  std::uint64_t elements(const ShardRange& range) const;
-  std::uint32_t channel(Phase phase, const ShardRange& range) const;
+  std::uint64_t elements(const Shards& shards) const;
+  std::uint32_t channel(Phase phase, const Shards& shards) const;
   Slice slice(std::uint64_t total, int shard) const;
-  std::uint64_t count(std::uint64_t total, const ShardRange& range) const;
-  Operand operand(Kernel kernel, const ShardRange& range) const;
+  std::uint64_t count(std::uint64_t total, const Shards& shards) const;
+  Operand operand(Kernel kernel, const Shards& shards) const;
 
   StepBuilder& builder_;
   const Group& group_;
@@ -67,7 +74,7 @@ class Piece {
 class SendQueue {
  public:
   SendQueue(Piece& piece, Phase phase, int to) : piece_(piece), phase_(phase), to_(to) {}
-  void send(const ShardRange& range, std::vector<OpId> after);
+  void send(const Shards& shards, std::vector<OpId> after);
 
  private:
   Piece& piece_;
@@ -83,7 +90,7 @@ class ReceiveQueue {
   ReceiveQueue(Piece& piece, Phase phase, int from, std::vector<OpId> after)
       : piece_(piece), phase_(phase), from_(from), after_(std::move(after)) {}
   /// Nothing for zero bytes.
-  std::optional<OpId> receive(const ShardRange& range);
+  std::optional<OpId> receive(const Shards& shards);
 
  private:
   Piece& piece_;
@@ -101,7 +108,7 @@ class ReduceQueue {
       : piece_(piece), from_(from), after_(std::move(after)) {}
   /// The reduction, after which the member's values of the range include the neighbour's; nothing for zero
   /// bytes.
-  std::optional<OpId> add(const ShardRange& range);
+  std::optional<OpId> add(const Shards& shards);
 
  private:
   Piece& piece_;

@@ -37,7 +37,7 @@ TEST(NumericPlan, EveryDegreeOfDataTensorAndPipeline) {
 /// A vector is cut into pieces and shards in other ways by each of them.
 TEST(NumericPlan, EveryCollectiveInOneAndInSeveralPieces) {
   for (const auto collective :
-       {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::direct,
+       {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::halving_doubling, Collective::direct,
         Collective::multicast}) {
     for (const int chunks : {1, 3}) {
       for (const bool sp : {false, true}) {

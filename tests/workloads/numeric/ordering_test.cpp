@@ -14,7 +14,7 @@ std::string faults(const LoweringFixture& setup) { return join(unordered_uses(se
 TEST(Ordering, NothingIsChangedWhileItIsUsed) {
   using models::AttentionKernel, models::Recompute;
   for (const auto collective :
-       {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::direct,
+       {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::halving_doubling, Collective::direct,
         Collective::multicast}) {
     for (const auto recompute : {Recompute::none, Recompute::full}) {
       for (const bool sp : {false, true}) {
