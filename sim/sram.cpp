@@ -51,7 +51,9 @@ void Sram::free(workloads::MemoryClass memory_class, Bytes bytes) {
 
 Bytes Sram::through_dram(workloads::MemoryClass memory_class, Bytes bytes) const {
   const auto index = static_cast<std::size_t>(memory_class);
-  return layout_[index].through_dram(bytes, held_[index]);
+  // A free of this cycle may come before the allocation that it belongs with.
+  const bool below = static_cast<std::int64_t>(held_[index]) < 0;
+  return layout_[index].through_dram(bytes, below ? 0 : held_[index]);
 }
 
 void Sram::nic_access(Bytes bytes) {
