@@ -104,10 +104,4 @@ report::LoadReports PreparedRun::loads() const {
   return reports;
 }
 
-std::uint64_t live_tiles(const topology::Mesh& mesh) {
-  std::uint64_t count = 0;
-  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) count += mesh.alive(tile) ? 1 : 0;
-  return count;
-}
-
 }  // namespace wafersim::apps

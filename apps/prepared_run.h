@@ -48,7 +48,4 @@ struct PreparedRun : PreparedPlan {
 std::string deadlock_text(const std::string& routing, const topology::DependencyVerdict& verdict,
                           const topology::Mesh& mesh);
 
-/// Live tiles of the mesh.
-std::uint64_t live_tiles(const topology::Mesh& mesh);
-
 }  // namespace wafersim::apps

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "topology/blocked_way.h"
 #include "topology/even_split.h"
+#include "topology/live_turns.h"
 #include "topology/tile_distances.h"
 
 namespace wafersim::topology {
@@ -31,17 +32,9 @@ class AdaptiveRouting final : public RoutingPolicy {
   }
 
   TurnSets class_turns(const Mesh& mesh, unsigned) const override {
-    TurnSets turns(mesh.link_slots(), 0);
-    for (LinkId link = 0; link < mesh.link_slots(); ++link) {
-      if (!mesh.link_alive(link)) continue;
-      const Direction in = Mesh::link_direction(link);
-      const TileId through = mesh.neighbour(Mesh::link_source(link), in);
-      for (const Direction out : kAllDirections) {
-        if (!mesh.link_alive(Mesh::link(through, out))) continue;
-        if (rule_->permits(coords_[through], in, out)) turns[link] |= turn_bit(out);
-      }
-    }
-    return turns;
+    return live_turns(mesh, [this](LinkId link, TileId through, Direction out) {
+      return rule_->permits(coords_[through], Mesh::link_direction(link), out);
+    });
   }
 
   ExpectedLoads expected_loads(const Mesh& mesh, const Demands& demands) const override {

@@ -29,12 +29,10 @@ class Searches {
   DistanceMetrics run() {
     DistanceMetrics metrics;
     metrics.parts = parts();
-    std::int64_t live = 0;
     for (TileId tile = 0; tile < mesh_.tile_count(); ++tile) {
-      if (!mesh_.alive(tile)) continue;
-      ++live;
-      metrics.diameter = std::max(metrics.diameter, search(tile));
+      if (mesh_.alive(tile)) metrics.diameter = std::max(metrics.diameter, search(tile));
     }
+    const auto live = static_cast<std::int64_t>(live_tiles(mesh_));
     if (pairs_ > 0) metrics.mean = Rational(hops_, pairs_);
     if (pairs_ > live) metrics.mean_of_others = Rational(hops_, pairs_ - live);
     return metrics;
@@ -45,8 +43,8 @@ class Searches {
     std::vector<std::uint32_t> part(mesh_.tile_count());
     std::uint32_t count = boost::connected_components(
         graph_, boost::make_iterator_property_map(part.begin(), get(boost::vertex_index, graph_)));
-    for (TileId tile = 0; tile < mesh_.tile_count(); ++tile) count -= mesh_.alive(tile) ? 0 : 1;
-    return count;
+    // A dead tile is a part of its own.
+    return count - (mesh_.tile_count() - static_cast<std::uint32_t>(live_tiles(mesh_)));
   }
 
   /// Level by level. Returns the number of the last one.
@@ -84,8 +82,8 @@ class Searches {
 void add_cuts(const Mesh& mesh, bool columns, std::vector<StraightCut>& cuts) {
   const int lines = columns ? mesh.cols() : mesh.rows(), length = columns ? mesh.rows() : mesh.cols();
   const Direction up = columns ? Direction::east : Direction::south;
-  std::uint64_t all = 0, low = 0;
-  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) all += mesh.alive(tile) ? 1 : 0;
+  const std::uint64_t all = live_tiles(mesh);
+  std::uint64_t low = 0;
   for (int line = 0; line + 1 < lines; ++line) {
     StraightCut cut{columns, line, 0, 0, 0};
     for (int place = 0; place < length; ++place) {
@@ -106,6 +104,12 @@ bool through_the_middle(const StraightCut& cut, const Mesh& mesh) {
 }
 
 }  // namespace
+
+std::uint64_t live_tiles(const Mesh& mesh) {
+  std::uint64_t count = 0;
+  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) count += mesh.alive(tile) ? 1 : 0;
+  return count;
+}
 
 std::optional<DistanceMetrics> measure_distances(const Mesh& mesh) {
   if (!mesh.has_faults()) return closed_form(mesh);

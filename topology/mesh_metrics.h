@@ -8,6 +8,8 @@
 
 namespace wafersim::topology {
 
+std::uint64_t live_tiles(const Mesh& mesh);
+
 /// Hops of the shortest live paths between live tiles that are connected, in order: from each to each.
 struct DistanceMetrics {
   std::uint32_t parts = 0;       ///< connected parts of the live mesh; pairs of different parts are left out

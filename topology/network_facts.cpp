@@ -16,12 +16,6 @@ Rational rational(Bytes numerator, Bytes denominator = 1) {
   return {static_cast<std::int64_t>(numerator / common), static_cast<std::int64_t>(denominator / common)};
 }
 
-std::uint64_t live_tiles(const Mesh& mesh) {
-  std::uint64_t count = 0;
-  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) count += mesh.alive(tile) ? 1 : 0;
-  return count;
-}
-
 std::uint64_t live_links(const Mesh& mesh) {
   std::uint64_t count = 0;
   for (LinkId link = 0; link < mesh.link_slots(); ++link) count += mesh.link_alive(link) ? 1 : 0;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "topology/blocked_way.h"
 #include "topology/link_loads.h"
+#include "topology/live_turns.h"
 #include "topology/pair_loads.h"
 #include "topology/routing.h"
 #include "topology/routing_policies.h"
@@ -47,16 +48,8 @@ class ValiantRouting final : public RoutingPolicy {
   TurnSets class_turns(const Mesh& mesh, unsigned) const override { return base_->permitted_turns(mesh); }
   /// Any live tile may be the one between, and a packet may go on from there in any direction, back included.
   TurnSets handover_turns(const Mesh& mesh, unsigned vc_class) const override {
-    TurnSets turns(mesh.link_slots(), 0);
-    if (vc_class != 0) return turns;
-    for (LinkId link = 0; link < mesh.link_slots(); ++link) {
-      if (!mesh.link_alive(link)) continue;
-      const TileId through = mesh.neighbour(Mesh::link_source(link), Mesh::link_direction(link));
-      for (const Direction out : kAllDirections) {
-        if (mesh.link_alive(Mesh::link(through, out))) turns[link] |= turn_bit(out);
-      }
-    }
-    return turns;
+    if (vc_class != 0) return TurnSets(mesh.link_slots(), 0);
+    return live_turns(mesh, [](LinkId, TileId, Direction) { return true; });
   }
 
   /// A demand sends an n-th of its bytes to each of n tiles, and each of them sends an n-th on.
