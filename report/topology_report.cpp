@@ -93,16 +93,11 @@ Json bisection_block(const TopologyReport& report) {
           {"bytes_per_second", number(rate * report.clock.hertz)}};
 }
 
-bool classes_fit(const NetworkFacts& facts) { return facts.vc_classes <= facts.virtual_channels; }
-
 Json routing_block(const NetworkFacts& facts) {
-  Json channels = nullptr;
-  if (classes_fit(facts)) {
-    channels = Json::array();
-    for (unsigned c = 0; c < facts.vc_classes; ++c) {
-      const topology::VcRange range = topology::vcs_of_class(c, facts.vc_classes, facts.virtual_channels);
-      channels.push_back({{"first", range.first}, {"count", range.count}});
-    }
+  Json channels = Json::array();
+  for (unsigned c = 0; c < facts.vc_classes; ++c) {
+    const topology::VcRange range = topology::vcs_of_class(c, facts.vc_classes, facts.virtual_channels);
+    channels.push_back({{"first", range.first}, {"count", range.count}});
   }
   return {{"name", facts.routing},
           {"kind", kind_name(facts.loads)},
@@ -205,9 +200,9 @@ std::string bisection_row(const TopologyReport& report) {
 
 std::string routing_row(const NetworkFacts& facts) {
   std::string classes;
-  if (facts.vc_classes > 1 && !classes_fit(facts)) {
-    classes = fmt::format("; needs {} classes of virtual channels and has {}", facts.vc_classes,
-                          counted("channel", "channels", facts.virtual_channels));
+  if (facts.vc_classes > facts.virtual_channels) {
+    classes = fmt::format("; {} classes share {}", facts.vc_classes,
+                          counted("virtual channel", "virtual channels", facts.virtual_channels));
   } else if (facts.vc_classes > 1) {
     std::vector<std::string> words;
     for (unsigned c = 0; c < facts.vc_classes; ++c) {

@@ -98,8 +98,8 @@ class AdaptiveRouting final : public RoutingPolicy {
   std::string name_;
   std::unique_ptr<AdaptiveRule> rule_;
   std::vector<Coord> coords_;  ///< by tile
-  std::vector<OutputSet>
-      open_;  ///< with faults, by destination, then by tile: outputs from which a way leads on
+  /// With faults, by destination, then by tile: outputs from which a way leads on.
+  std::vector<OutputSet> open_;
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ class DependencyGraph {
     const unsigned wanted = policy.vc_classes();
     require_invariant(wanted >= 1 && virtual_channels >= 1, "a policy without classes or virtual channels");
     classes_ = std::min(wanted, virtual_channels);
-    const auto shared = [&](unsigned vc_class) { return vc_class * classes_ / wanted; };
+    const auto shared = [&](unsigned vc_class) { return vcs_of_class(vc_class, wanted, classes_).first; };
     for (unsigned c = 0; c < wanted; ++c) {
       permit({shared(c), shared(c), policy.class_turns(mesh, c)});
       if (c + 1 < wanted) permit({shared(c), shared(c + 1), policy.handover_turns(mesh, c)});

@@ -28,8 +28,8 @@ struct DependencyVerdict {
 };
 
 /// Builds the graph with Boost.Graph from the turns that the policy permits, within and between its classes;
-/// not from simulated traffic. With fewer virtual channels than classes some of these share their channels:
-/// class c of n is then one with floor(c V / n).
+/// not from simulated traffic. With fewer virtual channels than classes those that share one (vcs_of_class())
+/// are one class of the graph.
 DependencyVerdict check_dependencies(const RoutingPolicy& policy, const Mesh& mesh,
                                      unsigned virtual_channels);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -39,10 +40,9 @@ std::uint64_t packet_draw(std::uint64_t seed, TileId source, TileId destination,
 }
 
 VcRange vcs_of_class(unsigned vc_class, unsigned vc_classes, unsigned virtual_channels) {
-  require_invariant(vc_class < vc_classes && vc_classes <= virtual_channels,
-                    "more VC classes than virtual channels");
+  require_invariant(vc_class < vc_classes && virtual_channels >= 1, "a VC class that is not there");
   const unsigned first = vc_class * virtual_channels / vc_classes;
-  return {first, (vc_class + 1) * virtual_channels / vc_classes - first};
+  return {first, std::max(1U, (vc_class + 1) * virtual_channels / vc_classes - first)};
 }
 
 const std::vector<std::string>& routing_policy_names() {

@@ -100,8 +100,9 @@ struct VcRange {
   unsigned count = 0;
   bool operator==(const VcRange&) const = default;
 };
-/// The share of class c of n: from floor(c V / n) to before floor((c + 1) V / n) of V virtual channels, V >=
-/// n.
+/// The share of class c of n: from floor(c V / n) to before floor((c + 1) V / n) of V virtual channels. With
+/// fewer channels than classes some classes share one, the first of that range: check_dependencies() says
+/// whether they may.
 VcRange vcs_of_class(unsigned vc_class, unsigned vc_classes, unsigned virtual_channels);
 
 /// The names that make_routing_policy accepts: those of make_routing first.

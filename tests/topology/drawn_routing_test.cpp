@@ -178,7 +178,17 @@ TEST(VcClasses, ShareOutAllChannelsWithoutOverlap) {
       EXPECT_EQ(next, channels);
     }
   }
-  EXPECT_THROW(vcs_of_class(0, 2, 1), InternalError);
+}
+
+TEST(VcClasses, ShareAChannelWhereThereAreTooFew) {
+  for (unsigned classes = 1; classes <= 5; ++classes) {
+    for (unsigned channels = 1; channels <= classes; ++channels) {
+      for (unsigned c = 0; c < classes; ++c)
+        EXPECT_EQ(vcs_of_class(c, classes, channels), (VcRange{c * channels / classes, 1}));
+    }
+  }
+  EXPECT_THROW(vcs_of_class(2, 2, 1), InternalError);
+  EXPECT_THROW(vcs_of_class(0, 2, 0), InternalError);
 }
 
 TEST(PacketDraw, DependsOnEachOfItsParts) {
