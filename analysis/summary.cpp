@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "topology/mesh_metrics.h"
 
 namespace wafersim::analysis {
 namespace {
@@ -143,12 +144,6 @@ IterationSummary iterations_of(const SummaryInput& input) {
   return result;
 }
 
-std::uint64_t live_tiles(const topology::Mesh& mesh) {
-  std::uint64_t count = 0;
-  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) count += mesh.alive(tile) ? 1 : 0;
-  return count;
-}
-
 /// Rates over the completed iterations. Seconds cancel out of the FLOP utilizations, so they are taken in
 /// cycles.
 void set_rates(const SummaryInput& input, RunSummary& summary) {
@@ -176,7 +171,7 @@ RunSummary summarize(const SummaryInput& input) {
   summary.cycles = measurements.cycles;
   summary.seconds = input.hardware.seconds(measurements.cycles);
   summary.tiles_used = measurements.tiles.size();
-  summary.tiles_total = live_tiles(input.mesh);
+  summary.tiles_total = topology::live_tiles(input.mesh);
   summary.iterations = iterations_of(input);
   summary.model_flops_per_iteration = {models::model_flops(input.model, 1),
                                        static_cast<std::uint64_t>(input.training.global_batch)};

@@ -3,6 +3,7 @@
 #include "apps/prepared_run.h"
 #include "models/transformer.h"
 #include "report/check_report.h"
+#include "topology/mesh_metrics.h"
 #include "workloads/verify.h"
 
 namespace wafersim::apps {
@@ -16,7 +17,7 @@ report::CheckFacts facts_of(const PreparedRun& run, bool verify) {
   facts.flops_per_iteration = {models::model_flops(scenario.model, 1),
                                static_cast<std::uint64_t>(scenario.training.global_batch)};
   facts.tiles_used = run.plan.trace.tiles.size();
-  facts.tiles_total = live_tiles(run.mesh);
+  facts.tiles_total = topology::live_tiles(run.mesh);
   facts.memory = run.plan.memory;
   if (facts.memory.peak_tile != kNoTile) facts.peak_tile = run.mesh.name(facts.memory.peak_tile);
   if (facts.memory.overflow) facts.overflow_tile = run.mesh.name(facts.memory.overflow->tile);

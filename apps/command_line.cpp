@@ -53,6 +53,14 @@ CLI::App* add_check(CLI::App& app, CheckArguments& arguments) {
   return check;
 }
 
+CLI::App* add_topology(CLI::App& app, TopologyArguments& arguments) {
+  CLI::App* topology = app.add_subcommand(
+      "topology", "Print the mesh, its routing, whether it can deadlock, and the link loads of the traffic");
+  add_scenario(*topology, arguments.scenario);
+  topology->add_flag("--json", arguments.json, "Print one JSON object");
+  return topology;
+}
+
 }  // namespace
 
 Command parse_command_line(int argc, char** argv) {
@@ -63,6 +71,8 @@ Command parse_command_line(int argc, char** argv) {
   CheckArguments check_arguments;
   const CLI::App* run = add_run(app, run_arguments);
   const CLI::App* check = add_check(app, check_arguments);
+  TopologyArguments topology_arguments;
+  const CLI::App* topology = add_topology(app, topology_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
   app.footer(
       "Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot "
@@ -76,6 +86,7 @@ Command parse_command_line(int argc, char** argv) {
   }
   if (run->parsed()) return run_arguments;
   if (check->parsed()) return check_arguments;
+  if (topology->parsed()) return topology_arguments;
   return PresetsArguments{};
 }
 

@@ -33,6 +33,11 @@ struct CheckArguments {
   bool verify = false;
 };
 
+struct TopologyArguments {
+  ScenarioArguments scenario;
+  bool json = false;
+};
+
 struct PresetsArguments {};
 
 /// The command line was answered in parsing it: help, version, or an error of use that has been printed.
@@ -40,7 +45,7 @@ struct Answered {
   int status = 0;
 };
 
-using Command = std::variant<RunArguments, CheckArguments, PresetsArguments, Answered>;
+using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

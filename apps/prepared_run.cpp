@@ -15,10 +15,16 @@ namespace {
 
 constexpr const char* kBalanced = "balanced";
 
+bool is_fixed(const std::string& routing) {
+  const std::vector<std::string>& fixed = topology::routing_names();
+  return std::find(fixed.begin(), fixed.end(), routing) != fixed.end();
+}
+
 /// The routes on which a mapping is judged. Balanced ones need the traffic of a mapping that is not there
-/// yet: the search then takes those that they are made from.
+/// yet, and those of other policies are not known before the run: the search then takes `xy`, with faults
+/// `table`.
 std::unique_ptr<topology::Routing> search_routing(const std::string& name, const topology::Mesh& mesh) {
-  if (name != kBalanced) return topology::make_routing(name, mesh);
+  if (name != kBalanced && is_fixed(name)) return topology::make_routing(name, mesh);
   return topology::make_routing(mesh.has_faults() ? "table" : "xy", mesh);
 }
 
@@ -66,29 +72,42 @@ topology::BalancedRoutes make_routes(const workloads::LoweringInput& input, cons
 }
 
 topology::BalancedRoutes make_safe_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
-  const topology::Mesh& mesh = input.mesh;
+  const std::string& name = input.hardware.routing;
+  if (!is_fixed(name)) {
+    throw PlanError(
+        fmt::format("router.routing: '{}' cannot be simulated in this version, only examined by `wafersim "
+                    "topology`; valid: {}",
+                    name, join(topology::routing_names())));
+  }
   topology::BalancedRoutes routes = make_routes(input, trace);
-  const std::vector<topology::LinkId> cycle = topology::find_dependency_cycle(*routes.routing, mesh);
-  if (cycle.empty()) return routes;
-  std::vector<std::string> names;
-  for (const topology::LinkId link : cycle) names.push_back(mesh.link_name(link));
-  throw PlanError(
-      fmt::format("router.routing: {} can deadlock on this mesh: packets on these links may wait for each "
-                  "other in a circle: {}",
-                  input.hardware.routing, join(names)));
+  const auto channels = static_cast<unsigned>(input.hardware.virtual_channels);
+  const topology::DependencyVerdict verdict = topology::check_dependencies(*routes.routing, input.mesh, channels);
+  if (!verdict.acyclic()) throw PlanError(deadlock_text(name, verdict, input.mesh));
+  return routes;
 }
 
 }  // namespace
 
-PreparedRun::PreparedRun(const ScenarioArguments& arguments)
+PreparedPlan::PreparedPlan(const ScenarioArguments& arguments)
     : loaded(config::load_scenario(arguments.path, {arguments.overrides, {}})),
       hardware(models::resolve_hardware(loaded.wafer, loaded.router, loaded.network)),
       mesh(loaded.wafer.mesh),
       mapping(choose_mapping(loaded, hardware, mesh)),
       scenario(with_plan(loaded, mapping.plan)),
-      plan(workloads::lower(lowering_input(scenario, hardware, mesh))),
-      routes(make_safe_routes(lowering_input(scenario, hardware, mesh), plan.trace)) {
+      plan(workloads::lower(lowering_input(scenario, hardware, mesh))) {}
+
+PreparedRun::PreparedRun(const ScenarioArguments& arguments)
+    : PreparedPlan(arguments), routes(make_safe_routes(lowering_input(scenario, hardware, mesh), plan.trace)) {
   workloads::check_routes(plan.trace, mesh, routing());
+}
+
+std::string deadlock_text(const std::string& routing, const topology::DependencyVerdict& verdict,
+                          const topology::Mesh& mesh) {
+  return fmt::format(
+      "router.routing: {} can deadlock on this mesh with {} of virtual channels: packets on these links "
+      "may wait for each other in a circle: {}",
+      routing, verdict.classes == 1 ? "one class" : fmt::format("{} classes", verdict.classes),
+      topology::cycle_text(verdict, mesh));
 }
 
 report::LoadReports PreparedRun::loads() const {
@@ -97,12 +116,6 @@ report::LoadReports PreparedRun::loads() const {
   if (hardware.routing == kBalanced) reports.routing = routes.report;
   reports.streams = workloads::stream_report(scenario.model, scenario.training, scenario.plan);
   return reports;
-}
-
-std::uint64_t live_tiles(const topology::Mesh& mesh) {
-  std::uint64_t count = 0;
-  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) count += mesh.alive(tile) ? 1 : 0;
-  return count;
 }
 
 }  // namespace wafersim::apps

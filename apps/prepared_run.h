@@ -7,6 +7,7 @@
 #include "config/scenario.h"
 #include "models/hardware.h"
 #include "report/load_reports.h"
+#include "topology/dependency_graph.h"
 #include "topology/mesh.h"
 #include "topology/routing.h"
 #include "workloads/lowering.h"
@@ -14,15 +15,14 @@
 
 namespace wafersim::apps {
 
-/// A scenario taken to where it can be simulated: loaded, resolved, mapped and lowered, with its routes. Its
-/// parts refer to each other, so it stays where it was made.
-struct PreparedRun {
-  /// Throws as config::load_scenario, models::resolve_hardware, topology::make_routing,
-  /// workloads::choose_mapping and workloads::lower do, and PlanError when the routing could deadlock, with
-  /// the links of the cycle.
-  explicit PreparedRun(const ScenarioArguments& arguments);
-  PreparedRun(const PreparedRun&) = delete;
-  PreparedRun& operator=(const PreparedRun&) = delete;
+/// A scenario taken to its trace: loaded, resolved, mapped and lowered. Its parts refer to each other, so it
+/// stays where it was made.
+struct PreparedPlan {
+  /// Throws as config::load_scenario, models::resolve_hardware, workloads::choose_mapping and
+  /// workloads::lower do.
+  explicit PreparedPlan(const ScenarioArguments& arguments);
+  PreparedPlan(const PreparedPlan&) = delete;
+  PreparedPlan& operator=(const PreparedPlan&) = delete;
 
   const config::Scenario loaded;  ///< as written
   const models::HardwareModel hardware;
@@ -30,13 +30,22 @@ struct PreparedRun {
   const workloads::MappingChoice mapping;
   const config::Scenario scenario;  ///< `loaded` with what was chosen of its mapping
   const workloads::LoweredPlan plan;
+};
+
+/// A scenario that can be simulated: with its routes.
+struct PreparedRun : PreparedPlan {
+  /// Throws as PreparedPlan and topology::make_routing do, and PlanError when packets cannot be simulated on
+  /// this routing in this version or could deadlock on it, with the links of the cycle.
+  explicit PreparedRun(const ScenarioArguments& arguments);
+
   const topology::BalancedRoutes routes;  ///< the report is that of `balanced` only
 
   const topology::Routing& routing() const { return *routes.routing; }
   report::LoadReports loads() const;
 };
 
-/// Live tiles of the mesh.
-std::uint64_t live_tiles(const topology::Mesh& mesh);
+/// Says that packets of this routing could deadlock, and the cycle.
+std::string deadlock_text(const std::string& routing, const topology::DependencyVerdict& verdict,
+                          const topology::Mesh& mesh);
 
 }  // namespace wafersim::apps

@@ -2,7 +2,7 @@
 
 #include "config/key.h"
 #include "models/hardware.h"
-#include "topology/routing.h"
+#include "topology/routing_policy.h"
 
 /// `fields(visit, spec)` names every key of a spec in the order of the file: visit(key, member). Visitors
 /// read, write and document; they live in this namespace, where argument-dependent lookup finds these
@@ -114,10 +114,8 @@ template <class Visitor>
 void fields(Visitor& visit, models::RouterSpec& spec) {
   visit(
       Key{.name = "routing",
-          .doc = "How packets find their way: dimension order, shortest live paths round faults (table), or "
-                 "routes that lower the largest link load of the plan's traffic (balanced).",
-          .words = topology::routing_names(),
-          .planned = {"o1turn", "west_first", "odd_even"}},
+          .doc = "How packets find their way, see [below](#routing); `run` simulates the first four.",
+          .words = topology::routing_policy_names()},
       spec.routing);
   visit(Key{.name = "virtual_channels", .doc = "Virtual channels of each input.", .min = 1, .max = 12},
         spec.virtual_channels);

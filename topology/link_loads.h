@@ -19,6 +19,12 @@ struct LoadSummary {
 using LinkBytes = std::vector<Bytes>;
 LoadSummary summarize(const LinkBytes& loads);
 
+/// Loads that need not be whole bytes.
+struct ExpectedLoads {
+  LinkBytes parts;  ///< by link slot, in units of 1 / parts_per_byte bytes
+  Bytes parts_per_byte = 1;
+};
+
 /// Adds up what demands load their routes with. Time of a demand: its hops, or constant where all routes are
 /// straight (Routing::straight_first()); of loads(): the links.
 class LoadMeter {

@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "topology/balanced_routing.h"
+#include "topology/blocked_way.h"
+#include "topology/link_loads.h"
+#include "topology/pair_loads.h"
 #include "topology/routing_policies.h"
 
 namespace wafersim::topology {
@@ -24,20 +27,31 @@ constexpr std::array kPolicies = {
     Policy{"balanced",
            [](const Mesh& mesh, Traffic demands) { return balance_routes(mesh, demands).routing; }}};
 
-/// Why the route stops at `at`, for the message of a blocked route.
-std::string obstacle(const Routing& routing, const Mesh& mesh, TileId at, TileId destination) {
+/// The dead link that a route insists on at `at`, if it is one.
+std::optional<LinkId> obstacle(const Routing& routing, TileId at, TileId destination) {
   const std::optional<Direction> output = routing.blocked_output(at, destination);
-  if (!output) return "dead tiles or links cut every live path between them";
-  const TileId ahead = mesh.neighbour(at, *output);
-  const std::string dead = ahead != kNoTile && !mesh.alive(ahead)
-                               ? mesh.name(ahead)
-                               : "link " + mesh.link_name(Mesh::link(at, *output));
-  return fmt::format("{} on its way is dead; 'routing: table' would avoid it", dead);
+  if (!output) return std::nullopt;
+  return Mesh::link(at, *output);
 }
 
 }  // namespace
 
 std::optional<Direction> Routing::blocked_output(TileId, TileId) const { return std::nullopt; }
+
+OutputSet Routing::outputs(TileId at, Hop, const Travel& travel) const {
+  const Hop hop = next(at, travel.target);
+  return hop == Hop::unreachable ? OutputSet{0} : output_bit(hop);
+}
+
+TurnSets Routing::class_turns(const Mesh& mesh, unsigned) const { return permitted_turns(mesh); }
+
+ExpectedLoads Routing::expected_loads(const Mesh& mesh, const Demands& demands) const {
+  return {link_loads(*this, mesh, demands), 1};
+}
+
+std::optional<ExpectedLoads> Routing::uniform_loads(const Mesh& mesh) const {
+  return ExpectedLoads{pair_loads(*this, mesh, live_bytes(mesh, 1), live_bytes(mesh, 0)), 1};
+}
 
 TurnSets Routing::permitted_turns(const Mesh& mesh) const {
   std::vector<TileId> target(mesh.link_slots());
@@ -81,18 +95,12 @@ std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh,
 std::vector<LinkId> route(const Routing& routing, const Mesh& mesh, TileId source, TileId destination) {
   require_invariant(source < mesh.tile_count() && destination < mesh.tile_count(),
                     "a route between tiles outside the mesh was asked for");
-  const auto blocked = [&](const std::string& why) {
-    return PlanError(fmt::format("no '{}' route from {} to {}: {}", routing.name(), mesh.name(source),
-                                 mesh.name(destination), why));
-  };
-  for (const TileId end : {source, destination}) {
-    if (!mesh.alive(end)) throw blocked(mesh.name(end) + " is dead");
-  }
+  require_live_ends(routing, mesh, source, destination);
   std::vector<LinkId> links;
   TileId at = source;
   for (Hop hop = routing.next(at, destination); hop != Hop::local; hop = routing.next(at, destination)) {
     const std::optional<Direction> direction = to_direction(hop);
-    if (!direction) throw blocked(obstacle(routing, mesh, at, destination));
+    if (!direction) throw blocked_way(routing, mesh, source, destination, obstacle(routing, at, destination));
     links.push_back(Mesh::link(at, *direction));
     require_invariant(mesh.link_alive(links.back()), "a route uses a dead link");
     require_invariant(links.size() < mesh.tile_count(), "a route does not end");
@@ -100,6 +108,12 @@ std::vector<LinkId> route(const Routing& routing, const Mesh& mesh, TileId sourc
   }
   require_invariant(at == destination, "a route ends at the wrong tile");
   return links;
+}
+
+void require_way(const RoutingPolicy& policy, const Mesh& mesh, TileId source, TileId destination) {
+  require_live_ends(policy, mesh, source, destination);
+  const Routing* const routing = policy.fixed(0);
+  if (routing == &policy) route(*routing, mesh, source, destination);
 }
 
 }  // namespace wafersim::topology

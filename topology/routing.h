@@ -1,40 +1,20 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "topology/demand.h"
-#include "topology/mesh.h"
+#include "topology/routing_policy.h"
 
 namespace wafersim::topology {
-
-/// Where a packet goes next: one of the four directions, or `local` when it is at its destination.
-enum class Hop : std::uint8_t { north = 0, east = 1, south = 2, west = 3, local = 4, unreachable = 5 };
-
-constexpr Hop to_hop(Direction direction) { return static_cast<Hop>(direction); }
-/// The direction of a hop to a neighbour; nothing for `local` and `unreachable`.
-constexpr std::optional<Direction> to_direction(Hop hop) {
-  if (hop >= Hop::local) return std::nullopt;
-  return static_cast<Direction>(hop);
-}
-
-/// By link slot: the set of outputs, a turn_bit each, that a packet which came over this link may leave by.
-using TurnSets = std::vector<std::uint8_t>;
-constexpr std::uint8_t turn_bit(Direction out) {
-  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(out));
-}
 
 /// The dimension along which a packet goes first.
 enum class Dimension : std::uint8_t { x, y };
 
-/// A deterministic routing function. Stateless after construction, safe to call from many threads.
-class Routing {
+/// A routing function: the policy whose outputs depend on place and destination only.
+class Routing : public RoutingPolicy {
  public:
-  virtual ~Routing() = default;
-  virtual const std::string& name() const = 0;
   /// The output that a packet for `destination` takes at `at`; `unreachable` when the policy has no live way.
   virtual Hop next(TileId at, TileId destination) const = 0;
 
@@ -48,6 +28,12 @@ class Routing {
   /// of the routes between all pairs of live tiles, found by asking next() for each (time quadratic in the
   /// tiles).
   virtual TurnSets permitted_turns(const Mesh& mesh) const;
+
+  const Routing* fixed(unsigned) const final { return this; }
+  OutputSet outputs(TileId at, Hop came, const Travel& travel) const final;
+  TurnSets class_turns(const Mesh& mesh, unsigned vc_class) const final;
+  ExpectedLoads expected_loads(const Mesh& mesh, const Demands& demands) const final;
+  std::optional<ExpectedLoads> uniform_loads(const Mesh& mesh) const final;
 };
 
 /// The names that make_routing accepts.
@@ -63,9 +49,8 @@ std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh,
 /// Throws PlanError naming the source, the destination and the dead tile or link when the way is blocked.
 std::vector<LinkId> route(const Routing& routing, const Mesh& mesh, TileId source, TileId destination);
 
-/// Checks the channel dependency graph of the routes between all live pairs (built with Boost.Graph from the
-/// turns that the routing permits, not from simulated traffic). Returns an empty vector when it is acyclic,
-/// else the links of one cycle.
-std::vector<LinkId> find_dependency_cycle(const Routing& routing, const Mesh& mesh);
+/// Throws as route() does when a packet from `source` to `destination` might find no live way. Policies that
+/// are no routing functions have one for every pair of live tiles.
+void require_way(const RoutingPolicy& policy, const Mesh& mesh, TileId source, TileId destination);
 
 }  // namespace wafersim::topology

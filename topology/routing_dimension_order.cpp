@@ -1,3 +1,4 @@
+#include "topology/live_turns.h"
 #include "topology/routing_policies.h"
 
 namespace wafersim::topology {
@@ -44,18 +45,10 @@ class DimensionOrderRouting final : public Routing {
   }
 
   TurnSets permitted_turns(const Mesh& mesh) const override {
-    TurnSets turns(mesh.link_slots(), 0);
-    for (LinkId link = 0; link < mesh.link_slots(); ++link) {
-      if (!mesh.link_alive(link)) continue;
+    return live_turns(mesh, [this](LinkId link, TileId, Direction out) {
       const Direction in = Mesh::link_direction(link);
-      const TileId through = mesh.neighbour(Mesh::link_source(link), in);
-      for (const Direction out : kAllDirections) {
-        const bool permitted = out == in || (axis_of(in) == first_ && axis_of(out) == second_);
-        if (!permitted || !mesh.link_alive(Mesh::link(through, out))) continue;
-        turns[link] |= turn_bit(out);
-      }
-    }
-    return turns;
+      return out == in || (axis_of(in) == first_ && axis_of(out) == second_);
+    });
   }
 
  private:

@@ -8,7 +8,8 @@
 
 namespace wafersim::topology {
 
-/// The routing functions behind make_routing, one source file each. `mesh` must outlive the result.
+/// The policies behind make_routing and make_routing_policy, one source file each. `mesh` must outlive the
+/// result.
 
 /// Dimension order, x first: first along the row to the destination's column, then along that column.
 std::unique_ptr<Routing> make_xy_routing(const Mesh& mesh);
@@ -22,5 +23,15 @@ std::unique_ptr<Routing> make_table_routing(const Mesh& mesh, const UpDownOrder&
 /// Minimal routes under a turn model (quadrant_order_hop()), without faults; named like `balanced`, which
 /// starts from it. `mesh` must be without faults.
 std::unique_ptr<Routing> make_quadrant_order_routing(const Mesh& mesh, const TurnModel& model);
+
+/// Drawn for each packet. With faults o1turn needs both routes of every pair, valiant a connected mesh.
+std::unique_ptr<RoutingPolicy> make_o1turn_routing(const Mesh& mesh);
+std::unique_ptr<RoutingPolicy> make_valiant_routing(const Mesh& mesh);
+
+/// Adaptive: see make_adaptive_routing() for faults.
+std::unique_ptr<RoutingPolicy> make_west_first_routing(const Mesh& mesh);
+std::unique_ptr<RoutingPolicy> make_north_last_routing(const Mesh& mesh);
+std::unique_ptr<RoutingPolicy> make_negative_first_routing(const Mesh& mesh);
+std::unique_ptr<RoutingPolicy> make_odd_even_routing(const Mesh& mesh);
 
 }  // namespace wafersim::topology

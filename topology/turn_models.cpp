@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "topology/live_turns.h"
+
 namespace wafersim::topology {
 namespace {
 
@@ -48,16 +50,9 @@ const std::vector<TurnModel>& turn_models() {
 }
 
 TurnSets turn_sets(const TurnModel& model, const Mesh& mesh) {
-  TurnSets turns(mesh.link_slots(), 0);
-  for (LinkId link = 0; link < mesh.link_slots(); ++link) {
-    if (!mesh.link_alive(link)) continue;
-    const Direction in = Mesh::link_direction(link);
-    const TileId through = mesh.neighbour(Mesh::link_source(link), in);
-    for (const Direction out : kAllDirections) {
-      if (model.permits(in, out) && mesh.link_alive(Mesh::link(through, out))) turns[link] |= turn_bit(out);
-    }
-  }
-  return turns;
+  return live_turns(mesh, [&model](LinkId link, TileId, Direction out) {
+    return model.permits(Mesh::link_direction(link), out);
+  });
 }
 
 Hop quadrant_order_hop(const TurnModel& model, Coord at, Coord destination) {

@@ -5,6 +5,7 @@
 #include <boost/graph/breadth_first_search.hpp>
 #include <cstdlib>
 
+#include "topology/live_turns.h"
 #include "topology/mesh_graph.h"
 
 namespace wafersim::topology {
@@ -74,20 +75,11 @@ void UpDownOrder::collect_up_links(const Mesh& mesh) {
 }
 
 TurnSets turn_sets(const UpDownOrder& order, const Mesh& mesh) {
-  TurnSets turns(mesh.link_slots(), 0);
-  for (LinkId link = 0; link < mesh.link_slots(); ++link) {
-    if (!mesh.link_alive(link)) continue;
-    const TileId from = Mesh::link_source(link);
-    const Direction in = Mesh::link_direction(link);
-    const TileId through = mesh.neighbour(from, in);
-    const bool went_down = order.rank(through) > order.rank(from);
-    for (const Direction out : kAllDirections) {
-      if (out == opposite(in) || !mesh.link_alive(Mesh::link(through, out))) continue;
-      const bool goes_up = order.rank(mesh.neighbour(through, out)) < order.rank(through);
-      if (!(went_down && goes_up)) turns[link] |= turn_bit(out);
-    }
-  }
-  return turns;
+  return live_turns(mesh, [&](LinkId link, TileId through, Direction out) {
+    const bool went_down = order.rank(through) > order.rank(Mesh::link_source(link));
+    const bool goes_up = order.rank(mesh.neighbour(through, out)) < order.rank(through);
+    return out != opposite(Mesh::link_direction(link)) && !(went_down && goes_up);
+  });
 }
 
 }  // namespace wafersim::topology

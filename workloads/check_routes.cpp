@@ -20,13 +20,13 @@ std::set<std::uint32_t> receivers_of(const Program& program, const Trace& trace)
 
 }  // namespace
 
-void check_routes(const Trace& trace, const topology::Mesh& mesh, const topology::Routing& routing) {
+void check_routes(const Trace& trace, const topology::Mesh& mesh, const topology::RoutingPolicy& routing) {
   if (!mesh.has_faults()) return;
   std::vector<std::set<std::uint32_t>> receivers;
   for (const Program& program : trace.programs) receivers.push_back(receivers_of(program, trace));
   for (const TileBinding& binding : trace.tiles) {
     for (const std::uint32_t peer : receivers[binding.program]) {
-      topology::route(routing, mesh, binding.tile, trace.peer(binding, peer));
+      topology::require_way(routing, mesh, binding.tile, trace.peer(binding, peer));
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "random_faults.h"
+#include "topology/dependency_graph.h"
 
 namespace wafersim::topology {
 namespace {
@@ -18,7 +19,7 @@ LoadSummary loads_under(const std::string& policy, const Mesh& mesh, const Deman
 /// Every live pair of a connected part is delivered (route() checks that links live and that it ends), and no
 /// cycle of links can wait for itself.
 void expect_sound(const Routing& routing, const Mesh& mesh) {
-  EXPECT_TRUE(find_dependency_cycle(routing, mesh).empty());
+  EXPECT_TRUE(check_dependencies(routing, mesh, 1).acyclic());
   // The rule that it states covers the turns of all its routes.
   const TurnSets permitted = routing.permitted_turns(mesh);
   const TurnSets taken = routing.Routing::permitted_turns(mesh);

@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.h"
+
+namespace wafersim::testing {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(TopologyCommand, PrintsTheNetworkOfAScenario) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("topology s.yaml");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  for (const char* part :
+       {"mesh                     2x2, 4 tiles and 8 directed links\n",
+        "dependency graph         8 channels, 4 dependencies: acyclic, no deadlock\n", "hottest links\n"})
+    EXPECT_TRUE(contains(outcome.out, part)) << part << "\n" << outcome.out;
+  EXPECT_FALSE(work.has("runs"));
+}
+
+// What it says of the plan's link loads is what a run measures.
+TEST(TopologyCommand, LinkLoadsAreThoseOfARun) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  for (const std::string routing : {"xy", "yx", "table", "balanced"}) {
+    const std::string set = " s.yaml --set wafer.mesh=3x3 --set router.routing=" + routing;
+    const auto json = nlohmann::json::parse(work.wafersim("topology --json" + set).out);
+    ASSERT_EQ(work.wafersim("run --quiet --force -o out" + set).status, 0);
+    const auto summary = nlohmann::json::parse(work.read("out/summary.json"));
+    std::uint64_t largest = 0;
+    for (const auto& link : summary["network"]["hotspots"])
+      largest = std::max(largest, link["bytes"].get<std::uint64_t>());
+    EXPECT_EQ(json["traffic"]["max_link_bytes"], largest) << routing;
+    EXPECT_EQ(json["traffic"]["loads"], "exact");
+  }
+}
+
+TEST(TopologyCommand, ExaminesEveryRoutingAndOthersSayWhichCanBeSimulated) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  for (const std::string routing :
+       {"o1turn", "valiant", "west_first", "north_last", "negative_first", "odd_even"}) {
+    const std::string set = " s.yaml --set router.routing=" + routing;
+    const Outcome outcome = work.wafersim("topology --json" + set);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(nlohmann::json::parse(outcome.out)["routing"]["name"], routing);
+    for (const char* command : {"run", "check"}) {
+      const Outcome refused = work.wafersim(command + set);
+      EXPECT_EQ(refused.status, 3);
+      EXPECT_EQ(refused.err,
+                "wafersim: error: router.routing: '" + routing +
+                    "' cannot be simulated in this version, only examined by `wafersim topology`; valid: "
+                    "xy, yx, table, balanced\n");
+    }
+  }
+}
+
+TEST(TopologyCommand, ADeadlockIsPrintedAndExitsWithThree) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome =
+      work.wafersim("topology s.yaml --json --set router.routing=o1turn --set router.virtual_channels=1");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_TRUE(contains(outcome.err, "router.routing: o1turn can deadlock on this mesh with one class"))
+      << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "tile_0_0 > tile_")) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["dependency_graph"]["acyclic"], false);
+}
+
+TEST(TopologyCommand, TrafficThatIsBlockedExitsWithThreeAndNamesTheLink) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const std::string set =
+      "topology s.yaml --set 'wafer.dead_links=[tile_0_0>tile_1_0]' --set router.routing=";
+  const Outcome blocked = work.wafersim(set + "xy");
+  EXPECT_EQ(blocked.status, 3);
+  EXPECT_TRUE(
+      contains(blocked.out, "traffic                  blocked: no 'xy' route from tile_0_0 to tile_1_0: "))
+      << blocked.out;
+  EXPECT_TRUE(contains(blocked.err, "wafersim: error: no 'xy' route")) << blocked.err;
+  EXPECT_EQ(work.wafersim(set + "table").status, 0);
+  const Outcome adaptive = work.wafersim(set + "odd_even");
+  EXPECT_EQ(adaptive.status, 3);
+  EXPECT_TRUE(contains(adaptive.err, "no 'odd_even' route from ")) << adaptive.err;
+}
+
+TEST(TopologyCommand, AWrongScenarioExitsWithTwoAndAMissingOneWithFive) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  EXPECT_EQ(work.wafersim("topology s.yaml --set router.routing=zigzag").status, 2);
+  EXPECT_EQ(work.wafersim("topology nowhere.yaml").status, 5);
+  EXPECT_EQ(work.wafersim("topology").status, 2);
+}
+
+}  // namespace
+}  // namespace wafersim::testing
