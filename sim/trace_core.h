@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory_resource>
+#include <optional>
 #include <queue>
 #include <span>
 #include <vector>
@@ -45,15 +46,15 @@ class TraceCore final : public Core, public Client {
   /// An open step.
   struct OpenStep {
     explicit OpenStep(std::pmr::memory_resource* tables) : waiting(tables) {}
+    const CompiledTemplate* code = nullptr;
+    std::pmr::vector<std::uint16_t> waiting;       ///< dependencies left, by operation
     std::uint32_t step = 0;
     std::uint32_t operations_left = 0;
     std::uint32_t results_left = 0;
     bool background = false;
-    Cycle opened = 0;
     std::array<std::uint32_t, kEngines> cursor{};  ///< into CompiledTemplate::in_order
     std::array<std::uint64_t, 2> keys{};           ///< step_key, by scope
-    const CompiledTemplate* code = nullptr;
-    std::pmr::vector<std::uint16_t> waiting;       ///< dependencies left, by operation
+    Cycle opened = 0;
   };
   /// An operation of an open step.
   struct OpRef {
@@ -80,12 +81,17 @@ class TraceCore final : public Core, public Client {
       return step != other.step ? step > other.step : op.op > other.op.op;
     }
   };
+  struct KnownPeer {
+    std::uint32_t index = kNil;
+    TileId tile = kNoTile;
+  };
 
   const workloads::Step& step_of(const OpenStep& open) const { return program_.steps[open.step]; }
   void end_of_elaboration() override;
   void prefetch_successors(OpRef ref) const;
   void check_engine(std::size_t engine);
   void finish_part(std::size_t engine);
+  void stop_engines();
   void open_steps();
   bool may_open(const workloads::Step& step) const;
   void open_step();
@@ -96,40 +102,42 @@ class TraceCore final : public Core, public Client {
   void complete_all(std::span<const OpRef> list);
   bool issue_matrix();
   bool issue_vector();
-  const OpRef* next_in_order(Engine engine);
+  std::optional<OpRef> next_in_order(Engine engine) const;
   void start(Engine engine, OpRef ref);
-
-  Calendar& calendar_;
-  std::pmr::memory_resource& tables_;
-  const CompiledTrace& trace_;
-  const workloads::TileBinding& binding_;
-  const workloads::Program& program_;
-  StepRecorder& recorder_;
-  std::uint64_t& operations_done_;  ///< of all cores, for progress
+  TileId peer(std::uint32_t index);
 
   // Short lists lie in the core itself: one cache line less to wait for.
   template <class T, std::size_t kUsual>
   using ShortList = boost::container::small_vector<T, kUsual>;
 
-  NicIf* nic_ = nullptr;    ///< what the ports are bound to
+  // In order of use: what every event of a message touches comes first.
+  Calendar& calendar_;
+  NicIf* nic_ = nullptr;         ///< what the ports are bound to
   SramIf* sram_ = nullptr;
-  HotLines nic_lines_;
-  HotLines sram_lines_;
-  bool results_changed_ = true;  ///< since steps were last opened
-  std::uint32_t next_step_ = 0;
   std::uint32_t foreground_open_ = 0;
+  bool results_changed_ = true;  ///< since steps were last opened
+  bool may_issue_ = false;       ///< an engine or an operation became free for the other since the last look
   ShortList<OpRef, 2> completed_;         ///< in the updates of this cycle
-  ShortList<std::uint32_t, 4> order_;     ///< slots of the open steps, oldest first
-  ShortList<OpenStep, 2> slots_;
   std::array<Running, kEngines> running_;
-  std::priority_queue<ReadyReduction, ShortList<ReadyReduction, 2>, std::greater<>> reductions_;
-  CycleAccount account_;
-  std::array<Cycle, kEngines> busy_{};
+  ShortList<OpenStep, 2> slots_;
   std::uint64_t operations_ = 0;
-  std::uint64_t matrix_flops_ = 0;
+  std::uint64_t& operations_done_;  ///< of all cores, for progress
   ShortList<OpRef, 2> completing_;
   ShortList<OpRef, 2> instant_;           ///< complete as soon as they were ready
-  OpRef head_;                           ///< result of next_in_order
+  CycleAccount account_;
+  HotLines nic_lines_;
+  HotLines sram_lines_;
+  ShortList<std::uint32_t, 4> order_;     ///< slots of the open steps, oldest first
+  std::priority_queue<ReadyReduction, ShortList<ReadyReduction, 2>, std::greater<>> reductions_;
+  std::array<KnownPeer, 4> known_peers_;  ///< by index modulo its size; the trace's table is large and read at random
+  std::array<Cycle, kEngines> busy_{};
+  const workloads::TileBinding& binding_;
+  const CompiledTrace& trace_;
+  std::uint64_t matrix_flops_ = 0;
+  const workloads::Program& program_;
+  std::pmr::memory_resource& tables_;
+  StepRecorder& recorder_;
+  std::uint32_t next_step_ = 0;
   std::vector<std::uint32_t> free_slots_;
   std::vector<bool> result_there_;       ///< by step of the program
 };
