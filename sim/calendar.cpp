@@ -38,7 +38,7 @@ void Calendar::add(Client& client, Rank rank) {
 void Calendar::assign(Client& client, Rank rank, ClientHandle handle) {
   require_invariant(handle.id < (ClientId{1} << Event::kIdBits), "too many modules for one calendar");
   client.handle_ = handle;
-  client.rank_ = rank;
+  client.list_ = static_cast<std::uint8_t>(2 * static_cast<unsigned>(rank) + (handle.lane != kCommonLane ? 1 : 0));
 }
 
 void Calendar::shuffle(std::uint64_t seed) { shuffle_.emplace(seed, "calendar.shuffle"); }

@@ -78,7 +78,7 @@ class Client {
   template <class C>
   friend class FleetOf;
   ClientHandle handle_;
-  Rank rank_ = Rank::core;
+  std::uint8_t list_ = 0;  ///< of evaluations, see Calendar
   bool queued_ = false;
 };
 
@@ -122,9 +122,8 @@ class Calendar : public sc_core::sc_module {
     if (client.queued_) return;
     client.queued_ = true;
     if (running_) [[likely]] {
-      const unsigned list = 2 * static_cast<unsigned>(client.rank_) + (client.handle_.lane != kCommonLane ? 1 : 0);
-      evaluations_[list].push_back(client.handle_.id);
-      lists_to_evaluate_ |= 1u << list;
+      evaluations_[client.list_].push_back(client.handle_.id);
+      lists_to_evaluate_ |= 1u << client.list_;
     } else {
       post(client, outside_now() + 1, Event::kEvaluate, 0);
     }
@@ -225,7 +224,7 @@ class Calendar : public sc_core::sc_module {
   HugeVector<Event> chunks_;
   std::uint32_t free_chunk_ = 0;
   std::vector<FarEvent> far_;  ///< binary heap, earliest on top
-  std::array<std::vector<ClientId>, 2 * kRanks> evaluations_;  ///< by rank: common lane, fleet
+  std::array<std::vector<ClientId>, 2 * kRanks> evaluations_;  ///< by rank: common lane, then fleet
   std::uint32_t lists_to_evaluate_ = 0;                        ///< those that are not empty, a bit each
   std::vector<ClientId> evaluating_;
   std::vector<Event> updating_;

@@ -31,8 +31,7 @@ class CreditCounter {
 
   bool has_room(Bytes bytes, Cycle now, CreditPool& pool) {
     if (tail_ != kNobody) [[unlikely]] advance_queue(now, pool);
-    const std::uint32_t under_way = (first_at_ > now ? first_bytes_ : 0) + (second_at_ > now ? second_bytes_ : 0);
-    return given_ - under_way >= bytes;
+    return given_ - (only_if(first_at_ > now, first_bytes_) + only_if(second_at_ > now, second_bytes_)) >= bytes;
   }
   /// After has_room() was true.
   void take(Bytes bytes) { given_ -= static_cast<std::uint32_t>(bytes); }
@@ -59,6 +58,10 @@ class CreditCounter {
   }
 
  private:
+  /// `bytes` or 0, in a way that compilers do not turn into a branch.
+  static std::uint32_t only_if(bool condition, std::uint32_t bytes) {
+    return bytes & (0U - static_cast<std::uint32_t>(condition));
+  }
   /// Takes a credit in place; the first of those there has arrived.
   void enter(std::uint32_t bytes, Cycle at) {
     given_ += bytes;

@@ -197,7 +197,8 @@ void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
   const unsigned port = packet.output;
   Output& out = outputs_[port];
   // An arbiter with no bids and full credits is back in its first position.
-  if (out.bidders == 0 && out.uncredited == 0 && out.credits_full_at < now) out.first_bit = 0;
+  const bool rested = (out.bidders == 0) & (out.uncredited == 0) & (out.credits_full_at < now);
+  out.first_bit = static_cast<std::uint8_t>(out.first_bit * static_cast<unsigned>(!rested));
   out.bidders |= std::uint64_t{1} << bid_bit(packet.input, packet.vc);
   if (out.clock.free_at() > now) return wake(port, out, out.clock.free_at());  // which this cycle cannot change
   request_arbitration(port);
@@ -246,6 +247,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   const Cycle held_from = std::max(now, out.clock.held_until());
   const ExactTime tail =
       out.clock.occupy(now, packet.bytes, packet.tail, mesh ? network_.link_rate : network_.ejection_rate);
+  const Cycle gone_at = tail.ceil();
   out.bidders &= ~(std::uint64_t{1} << bit);
   out.first_bit = static_cast<std::uint8_t>(bit + 1);  // behind the last: from the first again
 
@@ -255,7 +257,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   in.free_at = std::max(out.clock.free_at(), now + 1);
   if (in.head != kNil) bid_when_free(in, input_vc);
 
-  return_credit(packet.input, packet.vc, packet.bytes, tail.ceil() + network_.credit_cycles, now);
+  return_credit(packet.input, packet.vc, packet.bytes, gone_at + network_.credit_cycles, now);
 
   const Cycle queued = now - packet.bid_at;
   packet.queued += queued;
@@ -265,7 +267,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
     return;
   }
   PortStatistics& statistics = statistics_[port];
-  statistics.busy += tail.ceil() - std::min(tail.ceil(), held_from);
+  statistics.busy += gone_at - std::min(gone_at, held_from);
   statistics.bytes_by_axis[static_cast<std::size_t>(packet.axis)] += packet.bytes;
   statistics.packets += 1;
   statistics.queued += queued;
