@@ -15,6 +15,7 @@
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "sim/pool.h"
 
 namespace wafersim::sim {
 
@@ -170,7 +171,14 @@ class Calendar : public sc_core::sc_module {
     std::uint32_t head = 0;  ///< first chunk; 0 = none, chunk 0 is not used
     std::uint32_t next = 0;  ///< place of the next event; where a chunk would begin, another must be got first
   };
-  static constexpr std::size_t kWheel = std::size_t{1} << 14;  ///< more than the serialization of most packets
+  /// The events of one busy cycle. The wheel has only its number for each cycle: what was freed last is used next, and is
+  /// still in the caches, where the wheel's own memory is not.
+  struct alignas(64) BusyCycle {
+    std::array<Bucket, kLanes> buckets;
+    std::uint32_t lanes = 0;  ///< those that have events, a bit each
+    std::uint32_t next = kNil;
+  };
+  static constexpr std::size_t kWheel = std::size_t{1} << 15;  ///< more than most operations and serializations take
   static constexpr std::uint32_t kPollInterval = 1u << 12;
   static constexpr int kCyclesAhead = 1024;
 
@@ -183,13 +191,16 @@ class Calendar : public sc_core::sc_module {
     if (!running_) [[unlikely]] wake_for(at);
   }
   void insert_near(Cycle at, std::uint8_t lane, Event event) {
-    const auto slot = static_cast<std::size_t>(at % kWheel);
-    Bucket& bucket = wheel_[slot * kLanes + lane];
-    if (bucket.next % kChunk == 0) grow(bucket, slot, lane);
+    std::uint32_t& index = wheel_[at % kWheel];
+    if (index == kNil) index = begin_cycle(at % kWheel);
+    Bucket& bucket = busy_[index].buckets[lane];
+    if (bucket.next % kChunk == 0) grow(busy_[index], lane);
     chunks_[bucket.next++] = event;
   }
   void insert_far(Cycle at, std::uint8_t lane, Event event);
-  void grow(Bucket& bucket, std::size_t slot, std::uint8_t lane);
+  std::uint32_t begin_cycle(std::size_t slot);
+  void end_cycle(std::size_t slot);
+  void grow(BusyCycle& cycle, std::uint8_t lane);
   void assign(Client& client, Rank rank, ClientHandle handle);
   void wake_for(Cycle at);
   Cycle outside_now() const { return sc_core::sc_time_stamp().value() / period_.value(); }
@@ -200,7 +211,7 @@ class Calendar : public sc_core::sc_module {
   void stop_at_limit();
   void drain_updates(std::size_t slot);
   void take_events(Bucket& bucket);
-  void update_shuffled(std::uint32_t lanes, std::size_t slot);
+  void update_shuffled(std::uint32_t lanes, BusyCycle& cycle);
   void mark_occupied(std::size_t slot);
   void mark_empty(std::size_t slot);
   std::size_t first_occupied(std::size_t from) const;
@@ -217,8 +228,8 @@ class Calendar : public sc_core::sc_module {
   bool stopped_by_poll_ = false;
   bool stopped_by_limit_ = false;
   std::array<std::unique_ptr<Fleet>, kLanes> fleets_;
-  HugeVector<Bucket> wheel_;                      ///< by slot and lane
-  std::array<std::uint8_t, kWheel> lanes_{};      ///< by slot: the lanes that have events, a bit each
+  HugeVector<std::uint32_t> wheel_;               ///< by slot: its number in the pool, kNil when it has no events
+  Pool<BusyCycle> busy_;
   std::array<std::uint64_t, kWheel / 64> occupied_{};         ///< slots that have any, a bit each
   std::array<std::uint64_t, kWheel / 64 / 64> occupied_words_{};  ///< words of `occupied_` that are not 0, a bit each
   HugeVector<Event> chunks_;
