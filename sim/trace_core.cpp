@@ -13,10 +13,10 @@ using workloads::OpKind;
 
 TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables,
                      const CompiledTrace& trace,
-                     const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done)
+                     const workloads::TileBinding& binding, StepRecorder& recorder, SharedByCores& shared)
     : Core(name),
       calendar_(calendar),
-      operations_done_(operations_done),
+      shared_(shared),
       account_(binding.stage, trace.trace().pipeline_stages > 1),
       binding_(binding),
       trace_(trace),
@@ -127,9 +127,9 @@ void TraceCore::evaluate() {
   std::sort(completed_.begin(), completed_.end(), [this](const OpRef& a, const OpRef& b) {
     return std::tie(slots_[a.slot].step, a.op) < std::tie(slots_[b.slot].step, b.op);
   });
-  completing_.swap(completed_);  // what completes meanwhile belongs to the next evaluation
-  complete_all({completing_.data(), completing_.size()});
-  completing_.clear();
+  shared_.completing.assign(completed_.begin(), completed_.end());
+  completed_.clear();  // what completes meanwhile belongs to the next evaluation
+  complete_all(shared_.completing);
   if (!results_changed_ && !may_issue_) return;
   do {
     open_steps();
@@ -152,8 +152,9 @@ void TraceCore::stop_engines() {
 
 void TraceCore::complete_all(std::span<const OpRef> list) {
   for (const OpRef ref : list) complete(ref);
-  for (std::size_t i = 0; i < instant_.size(); ++i) complete(OpRef{instant_[i]});
-  instant_.clear();
+  std::vector<OpRef>& instant = shared_.instant;
+  for (std::size_t i = 0; i < instant.size(); ++i) complete(OpRef{instant[i]});
+  instant.clear();
 }
 
 bool TraceCore::may_open(const workloads::Step& step) const {
@@ -224,16 +225,16 @@ void TraceCore::became_ready(OpRef ref) {
       break;
     case OpKind::receive:
       if (nic_->post_receive({peer(op.peer), key(), op.bytes, ref.token()})) {
-        instant_.push_back(ref);
+        shared_.instant.push_back(ref);
       }
       break;
     case OpKind::allocate:
       sram_->allocate(op.memory_class, op.bytes);
-      instant_.push_back(ref);
+      shared_.instant.push_back(ref);
       break;
     case OpKind::free:
       sram_->free(op.memory_class, op.bytes);
-      instant_.push_back(ref);
+      shared_.instant.push_back(ref);
       break;
     default:
       break;
@@ -250,7 +251,7 @@ void TraceCore::complete(OpRef ref) {
   OpenStep& open = slots_[ref.slot];
   const CompiledTemplate& code = *open.code;
   ++operations_;
-  ++operations_done_;
+  ++shared_.operations_done;
   const CompiledOp& op = code.ops[ref.op];
   if (!op.detached && --open.results_left == 0) {
     result_there_[open.step] = true;
@@ -264,7 +265,7 @@ void TraceCore::complete(OpRef ref) {
 }
 
 /// The next operation of an engine in program order, over the open steps.
-std::optional<TraceCore::OpRef> TraceCore::next_in_order(Engine engine) const {
+std::optional<OpRef> TraceCore::next_in_order(Engine engine) const {
   const auto e = static_cast<std::size_t>(engine);
   for (const std::uint32_t slot : order_) {
     const OpenStep& open = slots_[slot];

@@ -17,6 +17,24 @@
 
 namespace wafersim::sim {
 
+/// An operation of an open step.
+struct OpRef {
+  std::uint32_t slot = 0;
+  std::uint32_t op = 0;
+  std::uint64_t token() const { return (std::uint64_t{slot} << 32) | op; }
+  static OpRef of(std::uint64_t token) {
+    return {static_cast<std::uint32_t>(token >> 32), static_cast<std::uint32_t>(token)};
+  }
+};
+
+/// What the cores of a simulation share. The lists are those of the core that is evaluated: one of each stays in the caches,
+/// one in every core would not.
+struct SharedByCores {
+  std::uint64_t operations_done = 0;  ///< for progress
+  std::vector<OpRef> completing;
+  std::vector<OpRef> instant;         ///< complete as soon as they were ready
+};
+
 /// Runs the program of a tile by the rules at the top of workloads/trace.h.
 class TraceCore final : public Core, public Client {
  public:
@@ -24,7 +42,7 @@ class TraceCore final : public Core, public Client {
 
   /// `tables` is where it keeps its tables.
   TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables, const CompiledTrace& trace,
-            const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done);
+            const workloads::TileBinding& binding, StepRecorder& recorder, SharedByCores& shared);
 
   void send_done(std::uint64_t token) override;
   void received(std::uint64_t token, const Arrival& arrival) override;
@@ -55,15 +73,6 @@ class TraceCore final : public Core, public Client {
     std::array<std::uint32_t, kEngines> cursor{};  ///< into CompiledTemplate::in_order
     std::array<std::uint64_t, 2> keys{};           ///< step_key, by scope
     Cycle opened = 0;
-  };
-  /// An operation of an open step.
-  struct OpRef {
-    std::uint32_t slot = 0;
-    std::uint32_t op = 0;
-    std::uint64_t token() const { return (std::uint64_t{slot} << 32) | op; }
-    static OpRef of(std::uint64_t token) {
-      return {static_cast<std::uint32_t>(token >> 32), static_cast<std::uint32_t>(token)};
-    }
   };
   struct Running {
     bool active = false;
@@ -119,11 +128,8 @@ class TraceCore final : public Core, public Client {
   bool may_issue_ = false;       ///< an engine or an operation became free for the other since the last look
   ShortList<OpRef, 2> completed_;         ///< in the updates of this cycle
   std::array<Running, kEngines> running_;
-  ShortList<OpenStep, 2> slots_;
   std::uint64_t operations_ = 0;
-  std::uint64_t& operations_done_;  ///< of all cores, for progress
-  ShortList<OpRef, 2> completing_;
-  ShortList<OpRef, 2> instant_;           ///< complete as soon as they were ready
+  SharedByCores& shared_;
   CycleAccount account_;
   HotLines nic_lines_;
   HotLines sram_lines_;
@@ -131,6 +137,7 @@ class TraceCore final : public Core, public Client {
   std::priority_queue<ReadyReduction, ShortList<ReadyReduction, 2>, std::greater<>> reductions_;
   std::array<KnownPeer, 4> known_peers_;  ///< by index modulo its size; the trace's table is large and read at random
   std::array<Cycle, kEngines> busy_{};
+  ShortList<OpenStep, 2> slots_;
   const workloads::TileBinding& binding_;
   const CompiledTrace& trace_;
   std::uint64_t matrix_flops_ = 0;
