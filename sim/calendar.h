@@ -178,7 +178,7 @@ class Calendar : public sc_core::sc_module {
     std::uint32_t lanes = 0;  ///< those that have events, a bit each
     std::uint32_t next = kNil;
   };
-  static constexpr std::size_t kWheel = std::size_t{1} << 15;  ///< more than most operations and serializations take
+  static constexpr std::size_t kWheel = std::size_t{1} << 16;  ///< more than most operations and serializations take
   static constexpr std::uint32_t kPollInterval = 1u << 12;
   static constexpr int kCyclesAhead = 1024;
 
