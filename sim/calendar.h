@@ -92,6 +92,9 @@ class FleetOf;
 class Calendar : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(Calendar);
+  /// Events of that many cycles ahead lie in the wheel: more than most operations and serializations take.
+  static constexpr std::size_t kWheel = std::size_t{1} << 16;
+
   /// The nominal period is 1 / clock rounded to picoseconds, at least one.
   Calendar(sc_core::sc_module_name name, const Frequency& clock);
 
@@ -178,7 +181,6 @@ class Calendar : public sc_core::sc_module {
     std::uint32_t lanes = 0;  ///< those that have events, a bit each
     std::uint32_t next = kNil;
   };
-  static constexpr std::size_t kWheel = std::size_t{1} << 16;  ///< more than most operations and serializations take
   static constexpr std::uint32_t kPollInterval = 1u << 12;
   static constexpr int kCyclesAhead = 1024;
 
