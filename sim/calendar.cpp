@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/error.h"
 #include "sim/fleet.h"
@@ -24,7 +25,7 @@ void shuffle_in_place(std::vector<T>& items, RandomStream& random) {
 }  // namespace
 
 Calendar::Calendar(sc_core::sc_module_name name, const Frequency& clock)
-    : sc_module(name), period_(nominal_period(clock)), wheel_(kWheel * kLanes), chunks_(kChunk) {
+    : sc_module(name), period_(nominal_period(clock)), wheel_(kWheel, kNil), chunks_(kChunk) {
   fleets_[kCommonLane] = std::make_unique<FleetOf<Client>>(*this);
   SC_METHOD(tick);
   sensitive << wake_;
@@ -38,7 +39,7 @@ void Calendar::add(Client& client, Rank rank) {
 void Calendar::assign(Client& client, Rank rank, ClientHandle handle) {
   require_invariant(handle.id < (ClientId{1} << Event::kIdBits), "too many modules for one calendar");
   client.handle_ = handle;
-  client.rank_ = rank;
+  client.list_ = static_cast<std::uint8_t>(2 * static_cast<unsigned>(rank) + (handle.lane != kCommonLane ? 1 : 0));
 }
 
 void Calendar::shuffle(std::uint64_t seed) { shuffle_.emplace(seed, "calendar.shuffle"); }
@@ -53,7 +54,18 @@ void Calendar::insert_far(Cycle at, std::uint8_t lane, Event event) {
   std::push_heap(far_.begin(), far_.end(), Later{});
 }
 
-void Calendar::grow(Bucket& bucket, std::size_t slot, std::uint8_t lane) {
+std::uint32_t Calendar::begin_cycle(std::size_t slot) {
+  mark_occupied(slot);
+  return busy_.take();
+}
+
+void Calendar::end_cycle(std::size_t slot) {
+  if (wheel_[slot] == kNil) return;
+  busy_.give_back(std::exchange(wheel_[slot], kNil));
+  mark_empty(slot);
+}
+
+void Calendar::grow(BusyCycle& cycle, std::uint8_t lane) {
   std::uint32_t fresh = free_chunk_;
   if (fresh == 0) {
     fresh = static_cast<std::uint32_t>(chunks_.size() / kChunk);
@@ -62,10 +74,10 @@ void Calendar::grow(Bucket& bucket, std::size_t slot, std::uint8_t lane) {
     free_chunk_ = chunks_[fresh * kChunk].payload;
   }
   chunks_[fresh * kChunk].payload = 0;
+  Bucket& bucket = cycle.buckets[lane];
   if (bucket.next == 0) {
     bucket.head = fresh;
-    lanes_[slot] = static_cast<std::uint8_t>(lanes_[slot] | (1u << lane));
-    mark_occupied(slot);
+    cycle.lanes |= 1u << lane;
   } else {
     chunks_[bucket.next - kChunk].payload = fresh;
   }
@@ -134,7 +146,7 @@ void Calendar::run_cycle() {
   const auto slot = static_cast<std::size_t>(now_ % kWheel);
   while (true) {
     drain_updates(slot);
-    if (lists_to_evaluate_ == 0) return;
+    if (lists_to_evaluate_ == 0) return end_cycle(slot);
     const auto list = static_cast<unsigned>(std::countr_zero(lists_to_evaluate_));
     lists_to_evaluate_ &= lists_to_evaluate_ - 1;
     evaluating_.swap(evaluations_[list]);
@@ -147,18 +159,18 @@ void Calendar::run_cycle() {
 }
 
 void Calendar::drain_updates(std::size_t slot) {
-  while (lanes_[slot] != 0) {
-    std::uint32_t lanes = lanes_[slot];
-    lanes_[slot] = 0;
-    mark_empty(slot);
+  const std::uint32_t index = wheel_[slot];
+  if (index == kNil) return;
+  while (busy_[index].lanes != 0) {
+    std::uint32_t lanes = std::exchange(busy_[index].lanes, 0);
     if (shuffle_) {
-      update_shuffled(lanes, slot);
+      update_shuffled(lanes, busy_[index]);
       continue;
     }
     for (; lanes != 0; lanes &= lanes - 1) {
       const auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
       updating_.clear();
-      take_events(wheel_[slot * kLanes + lane]);
+      take_events(busy_[index].buckets[lane]);
       fleets_[lane]->update(updating_);
       events_ += updating_.size();
     }
@@ -180,12 +192,12 @@ void Calendar::take_events(Bucket& bucket) {
   bucket = {};
 }
 
-void Calendar::update_shuffled(std::uint32_t lanes, std::size_t slot) {
+void Calendar::update_shuffled(std::uint32_t lanes, BusyCycle& cycle) {
   std::vector<std::pair<std::size_t, Event>> events;
   for (; lanes != 0; lanes &= lanes - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
     updating_.clear();
-    take_events(wheel_[slot * kLanes + lane]);
+    take_events(cycle.buckets[lane]);
     for (const Event& event : updating_) events.emplace_back(lane, event);
   }
   shuffle_in_place(events, *shuffle_);

@@ -15,6 +15,7 @@
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "sim/pool.h"
 
 namespace wafersim::sim {
 
@@ -78,7 +79,7 @@ class Client {
   template <class C>
   friend class FleetOf;
   ClientHandle handle_;
-  Rank rank_ = Rank::core;
+  std::uint8_t list_ = 0;  ///< of evaluations, see Calendar
   bool queued_ = false;
 };
 
@@ -91,6 +92,9 @@ class FleetOf;
 class Calendar : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(Calendar);
+  /// Events of that many cycles ahead lie in the wheel: more than most operations and serializations take.
+  static constexpr std::size_t kWheel = std::size_t{1} << 16;
+
   /// The nominal period is 1 / clock rounded to picoseconds, at least one.
   Calendar(sc_core::sc_module_name name, const Frequency& clock);
 
@@ -122,9 +126,8 @@ class Calendar : public sc_core::sc_module {
     if (client.queued_) return;
     client.queued_ = true;
     if (running_) [[likely]] {
-      const unsigned list = 2 * static_cast<unsigned>(client.rank_) + (client.handle_.lane != kCommonLane ? 1 : 0);
-      evaluations_[list].push_back(client.handle_.id);
-      lists_to_evaluate_ |= 1u << list;
+      evaluations_[client.list_].push_back(client.handle_.id);
+      lists_to_evaluate_ |= 1u << client.list_;
     } else {
       post(client, outside_now() + 1, Event::kEvaluate, 0);
     }
@@ -171,7 +174,13 @@ class Calendar : public sc_core::sc_module {
     std::uint32_t head = 0;  ///< first chunk; 0 = none, chunk 0 is not used
     std::uint32_t next = 0;  ///< place of the next event; where a chunk would begin, another must be got first
   };
-  static constexpr std::size_t kWheel = std::size_t{1} << 14;  ///< more than the serialization of most packets
+  /// The events of one busy cycle. The wheel has only its number for each cycle: what was freed last is used next, and is
+  /// still in the caches, where the wheel's own memory is not.
+  struct alignas(64) BusyCycle {
+    std::array<Bucket, kLanes> buckets;
+    std::uint32_t lanes = 0;  ///< those that have events, a bit each
+    std::uint32_t next = kNil;
+  };
   static constexpr std::uint32_t kPollInterval = 1u << 12;
   static constexpr int kCyclesAhead = 1024;
 
@@ -184,13 +193,16 @@ class Calendar : public sc_core::sc_module {
     if (!running_) [[unlikely]] wake_for(at);
   }
   void insert_near(Cycle at, std::uint8_t lane, Event event) {
-    const auto slot = static_cast<std::size_t>(at % kWheel);
-    Bucket& bucket = wheel_[slot * kLanes + lane];
-    if (bucket.next % kChunk == 0) grow(bucket, slot, lane);
+    std::uint32_t& index = wheel_[at % kWheel];
+    if (index == kNil) index = begin_cycle(at % kWheel);
+    Bucket& bucket = busy_[index].buckets[lane];
+    if (bucket.next % kChunk == 0) grow(busy_[index], lane);
     chunks_[bucket.next++] = event;
   }
   void insert_far(Cycle at, std::uint8_t lane, Event event);
-  void grow(Bucket& bucket, std::size_t slot, std::uint8_t lane);
+  std::uint32_t begin_cycle(std::size_t slot);
+  void end_cycle(std::size_t slot);
+  void grow(BusyCycle& cycle, std::uint8_t lane);
   void assign(Client& client, Rank rank, ClientHandle handle);
   void wake_for(Cycle at);
   Cycle outside_now() const { return sc_core::sc_time_stamp().value() / period_.value(); }
@@ -201,7 +213,7 @@ class Calendar : public sc_core::sc_module {
   void stop_at_limit();
   void drain_updates(std::size_t slot);
   void take_events(Bucket& bucket);
-  void update_shuffled(std::uint32_t lanes, std::size_t slot);
+  void update_shuffled(std::uint32_t lanes, BusyCycle& cycle);
   void mark_occupied(std::size_t slot);
   void mark_empty(std::size_t slot);
   std::size_t first_occupied(std::size_t from) const;
@@ -218,14 +230,14 @@ class Calendar : public sc_core::sc_module {
   bool stopped_by_poll_ = false;
   bool stopped_by_limit_ = false;
   std::array<std::unique_ptr<Fleet>, kLanes> fleets_;
-  HugeVector<Bucket> wheel_;                      ///< by slot and lane
-  std::array<std::uint8_t, kWheel> lanes_{};      ///< by slot: the lanes that have events, a bit each
+  HugeVector<std::uint32_t> wheel_;               ///< by slot: its number in the pool, kNil when it has no events
+  Pool<BusyCycle> busy_;
   std::array<std::uint64_t, kWheel / 64> occupied_{};         ///< slots that have any, a bit each
   std::array<std::uint64_t, kWheel / 64 / 64> occupied_words_{};  ///< words of `occupied_` that are not 0, a bit each
   HugeVector<Event> chunks_;
   std::uint32_t free_chunk_ = 0;
   std::vector<FarEvent> far_;  ///< binary heap, earliest on top
-  std::array<std::vector<ClientId>, 2 * kRanks> evaluations_;  ///< by rank: common lane, fleet
+  std::array<std::vector<ClientId>, 2 * kRanks> evaluations_;  ///< by rank: common lane, then fleet
   std::uint32_t lists_to_evaluate_ = 0;                        ///< those that are not empty, a bit each
   std::vector<ClientId> evaluating_;
   std::vector<Event> updating_;

@@ -11,12 +11,12 @@ using workloads::Op;
 using workloads::OpKind;
 
 CompiledTemplate compile(const workloads::StepTemplate& source, const workloads::Trace& trace,
-                         const models::ComputeCost& cost, const models::HardwareModel& hardware) {
+                         const models::ComputeCost& cost, const models::HardwareModel& hardware, Arena& arena) {
   CompiledTemplate out;
   out.source = &source;
   const std::size_t count = source.ops.size();
-  out.dependency_counts.resize(count);
-  out.ops.resize(count);
+  out.dependency_counts = {arena.make_array<std::uint16_t>(count), count};
+  out.ops = {arena.make_array<CompiledOp>(count), count};
   for (std::uint32_t i = 0; i < count; ++i) {
     const Op& op = source.ops[i];
     CompiledOp& compiled = out.ops[i];
@@ -53,7 +53,7 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
   for (std::size_t i = 1; i < count; ++i) {
     out.ops[i].first_successor = out.ops[i - 1].first_successor + out.ops[i - 1].successor_count;
   }
-  out.successors.resize(source.dependencies.size());
+  out.successors = {arena.make_array<std::uint32_t>(source.dependencies.size()), source.dependencies.size()};
   std::vector<std::uint32_t> fill;
   fill.reserve(count);
   for (const CompiledOp& op : out.ops) fill.push_back(op.first_successor);
@@ -84,7 +84,7 @@ CompiledTrace::CompiledTrace(const workloads::Trace& trace, const models::Hardwa
   const models::ComputeCost cost(hardware);
   templates_.reserve(trace.templates.size());
   for (const workloads::StepTemplate& step_template : trace.templates) {
-    templates_.push_back(compile(step_template, trace, cost, hardware));
+    templates_.push_back(compile(step_template, trace, cost, hardware, arena_));
   }
   for (const workloads::MemoryLayout& layout : trace.layouts) {
     require_invariant(hardware.dram_capacity != 0 || layout == workloads::MemoryLayout{},

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "models/cost.h"
 #include "workloads/trace.h"
 
@@ -43,9 +45,9 @@ std::uint64_t channel_key(const workloads::Op& op);
 /// A template made ready to run: what completes what, and what each operation costs on this machine.
 struct CompiledTemplate {
   const workloads::StepTemplate* source = nullptr;
-  std::vector<CompiledOp> ops;
-  std::vector<std::uint16_t> dependency_counts;      ///< by operation; small, because every open step has its own
-  std::vector<std::uint32_t> successors;
+  std::span<CompiledOp> ops;
+  std::span<std::uint16_t> dependency_counts;        ///< by operation; small, because every open step has its own
+  std::span<std::uint32_t> successors;
   std::vector<std::uint32_t> roots;                  ///< operations without dependencies
   std::array<std::vector<std::uint32_t>, kEngines> in_order;  ///< matrix and vector operations in program order
   std::uint32_t result_count = 0;                    ///< operations that are not detached
@@ -64,6 +66,7 @@ class CompiledTrace {
 
  private:
   const workloads::Trace& trace_;
+  Arena arena_;  ///< what is read for every operation: on huge pages
   std::vector<CompiledTemplate> templates_;
   std::uint64_t total_operations_ = 0;
 };

@@ -7,16 +7,23 @@
 
 namespace wafersim::sim {
 
-/// The compute core of a tile: what runs its program. TraceCore is ours; a module of a user's own, with SC_THREADs
-/// and events as it likes, takes its place by SimulationOptions::core_factory (docs/custom-core.md).
-class Core : public sc_core::sc_module, public CoreIf {
+/// The ports of a core.
+class CorePorts : public sc_core::sc_module {
  public:
-  explicit Core(sc_core::sc_module_name name) : sc_module(name) { nic_side.bind(*this); }
+  explicit CorePorts(sc_core::sc_module_name name) : sc_module(name) {}
 
   sc_core::sc_export<CoreIf> nic_side;
   sc_core::sc_port<NicIf> nic;
   sc_core::sc_port<SramIf> sram;
   sc_core::sc_port<DramIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> dram;
+};
+
+/// The compute core of a tile: what runs its program. TraceCore is ours; a module of a user's own, with SC_THREADs
+/// and events as it likes, takes its place by SimulationOptions::core_factory (docs/custom-core.md). The ports are a base
+/// so that what a call of the interface reads lies next to the state of the derived class.
+class Core : public CorePorts, public CoreIf {
+ public:
+  explicit Core(sc_core::sc_module_name name) : CorePorts(name) { nic_side.bind(*this); }
 
   /// Everything that the core has to do is done. The run ends when all cores have finished and nothing is under way.
   virtual bool finished() const = 0;

@@ -17,41 +17,36 @@ struct Credit {
 using CreditPool = Pool<Credit>;
 
 /// Room in one downstream VC buffer as its upstream end sees it. The downstream end knows at the grant when a credit will
-/// be back, so it is entered with its time at once and counts from then on: no event for each credit. The next two credits to
-/// arrive are held in place, which is as many as are under way behind a stream of packets with the default buffers; those
-/// behind them in the pool.
+/// be back, so it is entered with its time at once and counts from then on: no event for each credit. The last two credits
+/// are held in place with their times, which is as many as are under way behind a stream of packets with the default
+/// buffers; when more are under way, those behind the first two wait in the pool. Which of them have arrived changes from
+/// call to call in no order that a branch predictor learns: the usual path computes and does not branch.
 class CreditCounter {
  public:
   /// Below 4 GiB.
   void set_capacity(Bytes bytes) {
     if (bytes > std::numeric_limits<std::uint32_t>::max()) throw PlanError("router.vc_buffer must be below 4 GiB");
-    available_ = static_cast<std::uint32_t>(bytes);
+    given_ = static_cast<std::uint32_t>(bytes);
   }
 
   bool has_room(Bytes bytes, Cycle now, CreditPool& pool) {
-    if (available_ >= bytes) return true;
-    absorb(now, pool);
-    return available_ >= bytes;
+    if (tail_ != kNobody) [[unlikely]] advance_queue(now, pool);
+    return given_ - (only_if(first_at_ > now, first_bytes_) + only_if(second_at_ > now, second_bytes_)) >= bytes;
   }
-  void take(Bytes bytes) { available_ -= static_cast<std::uint32_t>(bytes); }
+  /// After has_room() was true.
+  void take(Bytes bytes) { given_ -= static_cast<std::uint32_t>(bytes); }
 
   /// A credit that arrives at `at`, not before any credit given earlier.
   void give(Bytes bytes, Cycle at, Cycle now, CreditPool& pool) {
-    absorb(now, pool);
-    const auto amount = static_cast<std::uint32_t>(bytes);
-    if (next_at_ == kNever) {
-      next_at_ = at;
-      next_bytes_ = amount;
-    } else if (second_at_ == kNever) {
-      second_at_ = at;
-      second_bytes_ = amount;
-    } else {
-      queue(amount, at, pool);
-    }
+    if (first_at_ > now || tail_ != kNobody) [[unlikely]] return queue(static_cast<std::uint32_t>(bytes), at, now, pool);
+    enter(static_cast<std::uint32_t>(bytes), at);
   }
 
-  /// When the next credit known of arrives; kNever when none is on its way. After has_room() was false.
-  Cycle next_arrival() const { return next_at_; }
+  /// When the next credit known of arrives; kNever when none is on its way. After has_room() was false in this cycle.
+  Cycle next_arrival(Cycle now) const {
+    if (first_at_ > now) return first_at_;
+    return second_at_ > now ? second_at_ : kNever;
+  }
 
   /// Somebody waits for a credit of which no arrival is known yet.
   void wait() { waiting_ = 1; }
@@ -63,17 +58,20 @@ class CreditCounter {
   }
 
  private:
-  void absorb(Cycle now, CreditPool& pool) {
-    while (next_at_ <= now) {
-      available_ += next_bytes_;
-      next_at_ = second_at_;
-      next_bytes_ = second_bytes_;
-      second_at_ = kNever;
-      if (tail_ != kNobody) [[unlikely]] advance_queue(pool);
-    }
+  /// `bytes` or 0, in a way that compilers do not turn into a branch.
+  static std::uint32_t only_if(bool condition, std::uint32_t bytes) {
+    return bytes & (0U - static_cast<std::uint32_t>(condition));
+  }
+  /// Takes a credit in place; the first of those there has arrived.
+  void enter(std::uint32_t bytes, Cycle at) {
+    given_ += bytes;
+    first_at_ = second_at_;
+    first_bytes_ = second_bytes_;
+    second_at_ = at;
+    second_bytes_ = bytes;
   }
 
-  [[gnu::noinline]] void queue(std::uint32_t bytes, Cycle at, CreditPool& pool) {
+  [[gnu::noinline]] void queue(std::uint32_t bytes, Cycle at, Cycle now, CreditPool& pool) {
     const std::uint32_t fresh = pool.take();
     pool[fresh].at = at;
     pool[fresh].bytes = bytes;
@@ -85,25 +83,28 @@ class CreditCounter {
     }
     require_invariant(fresh < kNobody, "too many credits under way");
     tail_ = fresh & kNobody;
+    advance_queue(now, pool);
   }
-  /// Takes the first of the queue in place.
-  [[gnu::noinline]] void advance_queue(CreditPool& pool) {
-    const std::uint32_t first = pool[tail_].next;
-    second_at_ = pool[first].at;
-    second_bytes_ = pool[first].bytes;
-    if (first == tail_) {
-      tail_ = kNobody;
-    } else {
-      pool[tail_].next = pool[first].next;
+  /// Takes those in place that can be.
+  [[gnu::noinline]] void advance_queue(Cycle now, CreditPool& pool) {
+    while (tail_ != kNobody && first_at_ <= now) {
+      const std::uint32_t head = pool[tail_].next;
+      enter(pool[head].bytes, pool[head].at);
+      if (head == tail_) {
+        tail_ = kNobody;
+      } else {
+        pool[tail_].next = pool[head].next;
+      }
+      pool.give_back(head);
     }
-    pool.give_back(first);
   }
 
-  Cycle next_at_ = kNever;
-  Cycle second_at_ = kNever;
-  std::uint32_t available_ = 0;
-  std::uint32_t next_bytes_ = 0;
+  // Of the two credits in place, in order; the first is never later than the second.
+  Cycle first_at_ = 0;
+  Cycle second_at_ = 0;
+  std::uint32_t first_bytes_ = 0;
   std::uint32_t second_bytes_ = 0;
+  std::uint32_t given_ = 0;  ///< room when all credits in place have arrived
   // In half a cache line, so that an output and two virtual channels take two.
   static constexpr std::uint32_t kNobody = kNil >> 1;
   std::uint32_t tail_ : 31 = kNobody;  ///< of the circular list of the others

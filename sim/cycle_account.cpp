@@ -14,16 +14,10 @@ Cycle CycleBreakdown::exposed_total() const {
 }
 
 void CycleAccount::arrived(const Arrival& arrival) {
-  if (!arrival_ || std::tie(arrival.source, arrival.key) < std::tie(arrival_->source, arrival_->key)) arrival_ = arrival;
-}
-
-void CycleAccount::settle(Cycle now) {
-  if (running_[0] || running_[1]) {
-    charge_running(now);
-  } else if (arrival_) {
-    charge_arrival(*arrival_, now);
-  }
-  arrival_.reset();
+  if (anything_runs()) return;
+  if (has_arrival_ && std::tie(arrival_.source, arrival_.key) <= std::tie(arrival.source, arrival.key)) return;
+  arrival_ = arrival;
+  has_arrival_ = true;
 }
 
 void CycleAccount::charge_running(Cycle now) {
@@ -37,10 +31,11 @@ void CycleAccount::charge_running(Cycle now) {
   charged_ = now;
 }
 
-void CycleAccount::charge_arrival(const Arrival& arrival, Cycle now) {
-  const Cycle posted = std::clamp(arrival.posted, charged_, now);
-  charge_unposted(arrival, posted);
-  charge_wait(now, WaitCause::exposed, arrival.axis);
+void CycleAccount::charge_arrival(Cycle now) {
+  has_arrival_ = false;
+  const Cycle posted = std::clamp(arrival_.posted, charged_, now);
+  charge_unposted(arrival_, posted);
+  charge_wait(now, WaitCause::exposed, arrival_.axis);
 }
 
 void CycleAccount::charge_unposted(const Arrival& arrival, Cycle until) {
@@ -80,17 +75,24 @@ void CycleAccount::remember_wait(Cycle until, WaitCause cause, Axis axis) {
 }
 
 void CycleAccount::engine_started(Engine engine, Cycle now, Cycle compute_end) {
-  const bool idle = !running_[0] && !running_[1];
-  // Nothing ran and no message ended the wait: what it waited for was the tile's own (a buffer, the DRAM).
-  if (idle) charge_wait(now, !started_ && pipelined_ ? WaitCause::bubble : WaitCause::idle, Axis::none);
+  if (anything_runs()) {
+    charge_running(now);
+  } else {
+    // No message ended the wait: what it waited for was the tile's own (a buffer, the DRAM).
+    charge_wait(now, !started_ && pipelined_ ? WaitCause::bubble : WaitCause::idle, Axis::none);
+  }
   started_ = true;
   running_[static_cast<std::size_t>(engine)] = true;
   compute_end_[static_cast<std::size_t>(engine)] = compute_end;
 }
 
-void CycleAccount::engine_stopped(Engine engine) { running_[static_cast<std::size_t>(engine)] = false; }
+void CycleAccount::engine_stopped(Engine engine, Cycle now) {
+  charge_running(now);
+  running_[static_cast<std::size_t>(engine)] = false;
+}
 
 void CycleAccount::finish(Cycle end) {
+  if (anything_runs()) charge_running(end);
   settle(end);
   charge_wait(end, pipelined_ ? WaitCause::bubble : WaitCause::idle, Axis::none);
 }

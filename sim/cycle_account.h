@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 
 #include "sim/compiled_trace.h"
 #include "sim/interfaces.h"
@@ -15,17 +14,20 @@ namespace wafersim::sim {
 ///     axis; before, what the chain of unposted messages ended in: bubble when that was a pipeline message or work of
 ///     another stage, exposed communication when it was a message in flight, else idle;
 ///  4. before the first and after the last operation with several stages: bubble; 5. idle.
-/// The core calls settle() at the start of each of its evaluations, before it changes what runs.
+/// While something runs, cycles are charged when that changes; else by the core's next evaluation after a message.
 class CycleAccount {
  public:
-  CycleAccount(std::int32_t stage, bool pipelined) : stage_(stage), pipelined_(pipelined) {}
+  CycleAccount(std::int32_t stage, bool pipelined) : pipelined_(pipelined), stage_(stage) {}
 
-  /// A message that the foreground waits for is there (update phase). Of several in one cycle the lowest (source, key) counts.
+  /// A message that the foreground waits for is there (update phase). Of several in one cycle the lowest (source, key)
+  /// counts; while something runs none does.
   void arrived(const Arrival& arrival);
-  /// Charges the cycles up to `now` as far as their cause is known.
-  void settle(Cycle now);
+  /// Charges the wait that ended with a message of this cycle, if there was one. At the start of an evaluation.
+  void settle(Cycle now) {
+    if (has_arrival_) charge_arrival(now);
+  }
   void engine_started(Engine engine, Cycle now, Cycle compute_end);
-  void engine_stopped(Engine engine);
+  void engine_stopped(Engine engine, Cycle now);
   /// Charges what is left at the end of the run.
   void finish(Cycle end);
 
@@ -34,21 +36,24 @@ class CycleAccount {
   const WaitHistory& last_wait() const { return last_wait_; }
 
  private:
+  bool anything_runs() const { return running_[0] || running_[1]; }
   void charge_running(Cycle now);
-  void charge_arrival(const Arrival& arrival, Cycle now);
+  void charge_arrival(Cycle now);
   void charge_unposted(const Arrival& arrival, Cycle until);
   void charge_wait(Cycle until, WaitCause cause, workloads::Axis axis);
   void remember_wait(Cycle until, WaitCause cause, workloads::Axis axis);
 
-  std::int32_t stage_;
-  bool pipelined_;
-  CycleBreakdown cycles_;
-  Cycle charged_ = 0;  ///< cycles before this one are charged
+  // In order of use.
   std::array<bool, kEngines> running_{};
-  std::array<Cycle, kEngines> compute_end_{};
+  bool has_arrival_ = false;
   bool started_ = false;
-  std::optional<Arrival> arrival_;
+  bool pipelined_;
+  std::int32_t stage_;
+  Cycle charged_ = 0;  ///< cycles before this one are charged
+  std::array<Cycle, kEngines> compute_end_{};
   WaitHistory last_wait_{};
+  CycleBreakdown cycles_;
+  Arrival arrival_;
 };
 
 }  // namespace wafersim::sim

@@ -198,11 +198,12 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
 }
 
 void Nic::wait_for_credit(unsigned lane_index) {
+  const Cycle now = network_.calendar.current();
   Cycle earliest = kNever;
   Lane& lane = lanes_[lane_index];
   for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
     CreditCounter& counter = lanes_.credit(lane, network_.messages[index].vc);
-    const Cycle next = counter.next_arrival();
+    const Cycle next = counter.next_arrival(now);
     if (next == kNever) counter.wait();
     earliest = std::min(earliest, next);
   }

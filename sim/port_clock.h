@@ -18,6 +18,14 @@ struct ExactTime {
   Cycle floor() const { return whole; }
   Cycle ceil() const { return whole + (part != 0 ? 1 : 0); }
   ExactTime after(Cycle cycles) const { return {whole + cycles, part}; }
+
+  /// Compared as one number, so that there is no branch: which of two tails is later has no pattern.
+  static ExactTime later(const ExactTime& a, const ExactTime& b) {
+    __extension__ using Wide = unsigned __int128;
+    const auto one = [](const ExactTime& t) { return Wide{t.whole} << 64 | t.part; };
+    const Wide latest = std::max(one(a), one(b));
+    return {static_cast<Cycle>(latest >> 64), static_cast<std::uint64_t>(latest)};
+  }
 };
 
 /// The scale in which the serialization of whole bytes on ports of all the given rates is exact: the least common multiple of
@@ -84,7 +92,7 @@ class PortClock {
       end.part -= rate.scale();
       ++end.whole;
     }
-    free_ = std::max(end, not_before);
+    free_ = ExactTime::later(end, not_before);
     return free_;
   }
 

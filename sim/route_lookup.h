@@ -18,10 +18,15 @@ class RouteLookup {
     const bool x_first = routing.name() == "xy";
     if (mesh.has_faults() || (!x_first && routing.name() != "yx")) return;
     using topology::Hop;
-    const std::array<Hop, 2> along_x = {Hop::west, Hop::east};
-    const std::array<Hop, 2> along_y = {Hop::north, Hop::south};
-    along_first_ = x_first ? along_x : along_y;
-    along_second_ = x_first ? along_y : along_x;
+    const std::array<Hop, 3> along_x = {Hop::local, Hop::east, Hop::west};
+    const std::array<Hop, 3> along_y = {Hop::local, Hop::south, Hop::north};
+    const std::array<Hop, 3>& along_first = x_first ? along_x : along_y;
+    const std::array<Hop, 3>& along_second = x_first ? along_y : along_x;
+    for (unsigned first = 0; first < 3; ++first) {
+      for (unsigned second = 0; second < 3; ++second) {
+        hops_[3 * first + second] = first != 0 ? along_first[first] : along_second[second];
+      }
+    }
     places_.reserve(mesh.tile_count());
     for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
       const topology::Coord at = mesh.coord(tile);
@@ -33,9 +38,7 @@ class RouteLookup {
     if (places_.empty()) return routing_.next(at, destination);
     const Place& from = places_[at];
     const Place& to = places_[destination];
-    if (from.first != to.first) return along_first_[from.first < to.first];
-    if (from.second != to.second) return along_second_[from.second < to.second];
-    return topology::Hop::local;
+    return hops_[3 * side(from.first, to.first) + side(from.second, to.second)];
   }
 
  private:
@@ -44,10 +47,14 @@ class RouteLookup {
     std::int32_t first;
     std::int32_t second;
   };
+  /// 0: there already, 1: towards higher coordinates, 2: towards lower ones. Packets turn at random: this must not branch.
+  static unsigned side(std::int32_t from, std::int32_t to) {
+    return static_cast<unsigned>(from < to) + 2 * static_cast<unsigned>(from > to);
+  }
+
   const topology::Routing& routing_;
   std::vector<Place> places_;  ///< by tile; empty = ask the routing function
-  std::array<topology::Hop, 2> along_first_{};   ///< towards lower and higher coordinates
-  std::array<topology::Hop, 2> along_second_{};
+  std::array<topology::Hop, 9> hops_{};  ///< by side() in the first and the second dimension
 };
 
 }  // namespace wafersim::sim

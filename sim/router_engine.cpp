@@ -25,6 +25,11 @@ RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
       outputs_(network.arena, kMeshPorts + local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
       statistics_(network.arena.make_array<PortStatistics>(kMeshPorts)) {
   require_invariant((kMeshPorts + 1U) * vcs_ <= 64, "a router has at most 12 virtual channels");
+  if (!single_local_) {
+    for (unsigned port = 0; port < outputs_.size(); ++port) {
+      outputs_[port].local_shift = static_cast<std::uint8_t>(std::min(port, kSelfLane) * vcs_);
+    }
+  }
   add_to_fleet(network.calendar, *this, Rank::router);
 }
 
@@ -118,30 +123,28 @@ void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
   }
 }
 
+/// For one of the outputs; most often there is only one.
 void RouterEngine::prefetch_evaluation() const {
-  for (std::uint32_t pending = pending_outputs_; pending != 0; pending &= pending - 1) {
-    const auto port = static_cast<unsigned>(std::countr_zero(pending));
-    outputs_.prefetch(port);
-    if (port >= kMeshPorts) continue;
-    __builtin_prefetch(&statistics_[port]);
-    __builtin_prefetch(reinterpret_cast<const char*>(&statistics_[port]) + 64);
-  }
+  const auto port = static_cast<unsigned>(std::countr_zero(pending_outputs_ | 1u << kMeshPorts));
+  outputs_.prefetch(port);
+  // A local port has none; asking for those of a mesh port costs less than to find out.
+  const PortStatistics& statistics = statistics_[port % kMeshPorts];
+  __builtin_prefetch(&statistics);
+  __builtin_prefetch(reinterpret_cast<const char*>(&statistics) + 64);
 }
 
 void RouterEngine::prefetch_evaluation_more() const {
-  for (std::uint32_t pending = pending_outputs_; pending != 0; pending &= pending - 1) {
-    const auto port = static_cast<unsigned>(std::countr_zero(pending));
-    const std::uint64_t bidders = outputs_[port].bidders;
-    if (bidders == 0) continue;
-    const auto bit = static_cast<unsigned>(std::countr_zero(bidders));
-    __builtin_prefetch(&network_.packets[inputs_[input_vc_of_bit(port, bit)].head]);
-    // The grant will return a credit there.
-    const unsigned input = bit / vcs_;
-    if (input >= kMeshPorts) {
-      __builtin_prefetch(nic_credits_);
-    } else if (upstream_router_[input] != nullptr) {
-      upstream_router_[input]->outputs_.prefetch(opposite(input));
-    }
+  const auto port = static_cast<unsigned>(std::countr_zero(pending_outputs_ | 1u << kMeshPorts));
+  const Output& out = outputs_[port];
+  if (out.bidders == 0) return;
+  const auto bit = static_cast<unsigned>(std::countr_zero(out.bidders));
+  __builtin_prefetch(&network_.packets[inputs_[input_vc_of_bit(out, bit)].head]);
+  // The grant will return a credit there.
+  const unsigned input = bit / vcs_;
+  if (input >= kMeshPorts) {
+    __builtin_prefetch(nic_credits_);
+  } else if (upstream_router_[input] != nullptr) {
+    upstream_router_[input]->outputs_.prefetch(opposite(input));
   }
 }
 
@@ -194,7 +197,8 @@ void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
   const unsigned port = packet.output;
   Output& out = outputs_[port];
   // An arbiter with no bids and full credits is back in its first position.
-  if (out.bidders == 0 && out.uncredited == 0 && out.credits_full_at < now) out.first_bit = 0;
+  const bool rested = (out.bidders == 0) & (out.uncredited == 0) & (out.credits_full_at < now);
+  out.first_bit = static_cast<std::uint8_t>(out.first_bit * static_cast<unsigned>(!rested));
   out.bidders |= std::uint64_t{1} << bid_bit(packet.input, packet.vc);
   if (out.clock.free_at() > now) return wake(port, out, out.clock.free_at());  // which this cycle cannot change
   request_arbitration(port);
@@ -212,25 +216,16 @@ void RouterEngine::evaluate() {
   for (; pending != 0; pending &= pending - 1) arbitrate(static_cast<unsigned>(std::countr_zero(pending)), now);
 }
 
-unsigned RouterEngine::input_vc_of_bit(unsigned port, unsigned bit) const {
-  if (bit < kMeshPorts * vcs_) return bit;
-  const unsigned vc = bit - kMeshPorts * vcs_;
-  unsigned lane = 0;
-  if (!single_local_) lane = port < kMeshPorts ? port : kSelfLane;
-  return (kMeshPorts + lane) * vcs_ + vc;
-}
-
 /// Called at most once a cycle for an output, so that it grants at most one bidder a cycle.
 void RouterEngine::arbitrate(unsigned port, Cycle now) {
   Output& out = outputs_[port];
   if (out.bidders == 0) return;
   if (out.clock.free_at() > now) return wake(port, out, out.clock.free_at());
-  std::uint64_t left = out.bidders & (~std::uint64_t{0} << out.first_bit);
-  std::uint64_t left_later = out.bidders ^ left;
-  if (left == 0) left = std::exchange(left_later, 0);
-  while (left != 0) {
-    const auto bit = static_cast<unsigned>(std::countr_zero(left));
-    const unsigned input_vc = input_vc_of_bit(port, bit);
+  // From first_bit on, round to it again. There are at most 60 positions, so those beyond wrap into the unused ones.
+  const unsigned first = out.first_bit;
+  for (std::uint64_t left = std::rotr(out.bidders, static_cast<int>(first)); left != 0; left &= left - 1) {
+    const unsigned bit = (static_cast<unsigned>(std::countr_zero(left)) + first) % 64;
+    const unsigned input_vc = input_vc_of_bit(out, bit);
     InputVc& in = inputs_[input_vc];
     const Packet& packet = network_.packets[in.head];
     // The NIC always consumes.
@@ -239,8 +234,6 @@ void RouterEngine::arbitrate(unsigned port, Cycle now) {
       if (out.bidders != 0) wake(port, out, std::max(out.clock.free_at(), now + 1));
       return;
     }
-    left &= left - 1;
-    if (left == 0) left = std::exchange(left_later, 0);
   }
   wait_for_credit(port, out);
 }
@@ -254,6 +247,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   const Cycle held_from = std::max(now, out.clock.held_until());
   const ExactTime tail =
       out.clock.occupy(now, packet.bytes, packet.tail, mesh ? network_.link_rate : network_.ejection_rate);
+  const Cycle gone_at = tail.ceil();
   out.bidders &= ~(std::uint64_t{1} << bit);
   out.first_bit = static_cast<std::uint8_t>(bit + 1);  // behind the last: from the first again
 
@@ -263,7 +257,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   in.free_at = std::max(out.clock.free_at(), now + 1);
   if (in.head != kNil) bid_when_free(in, input_vc);
 
-  return_credit(packet.input, packet.vc, packet.bytes, tail.ceil() + network_.credit_cycles, now);
+  return_credit(packet.input, packet.vc, packet.bytes, gone_at + network_.credit_cycles, now);
 
   const Cycle queued = now - packet.bid_at;
   packet.queued += queued;
@@ -273,7 +267,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
     return;
   }
   PortStatistics& statistics = statistics_[port];
-  statistics.busy += tail.ceil() - std::min(tail.ceil(), held_from);
+  statistics.busy += gone_at - std::min(gone_at, held_from);
   statistics.bytes_by_axis[static_cast<std::size_t>(packet.axis)] += packet.bytes;
   statistics.packets += 1;
   statistics.queued += queued;
@@ -304,11 +298,12 @@ void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycl
 
 /// Out of line, as the other functions that few packets need: inlined they take registers from those that all need.
 [[gnu::noinline]] void RouterEngine::wait_for_credit(unsigned port, Output& out) {
+  const Cycle now = network_.calendar.current();
   Cycle earliest = kNever;
   for (std::uint64_t left = out.bidders; left != 0; left &= left - 1) {
-    const unsigned input_vc = input_vc_of_bit(port, static_cast<unsigned>(std::countr_zero(left)));
+    const unsigned input_vc = input_vc_of_bit(out, static_cast<unsigned>(std::countr_zero(left)));
     CreditCounter& counter = outputs_.credit(out, network_.packets[inputs_[input_vc].head].vc);
-    const Cycle next = counter.next_arrival();
+    const Cycle next = counter.next_arrival(now);
     if (next == kNever) counter.wait();
     earliest = std::min(earliest, next);
   }

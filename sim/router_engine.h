@@ -63,6 +63,7 @@ class alignas(64) RouterEngine final : public Client {
     std::uint8_t first_bit = 0;    ///< round-robin: where the search starts
     // The router of ours behind it: what a packet needs of it, so that it need not be touched before the packet arrives.
     std::uint8_t next_lane = 0;
+    std::uint8_t local_shift = 0;  ///< from the first local input to the one whose packets can come here, in input VCs
     ClientId next_id = 0;
     TileId next_tile = kNoTile;    ///< none of ours
     const RouterEngine* next_router = nullptr;
@@ -72,7 +73,9 @@ class alignas(64) RouterEngine final : public Client {
   unsigned bid_bit(unsigned input, unsigned vc) const {
     return (input < kMeshPorts ? input : kMeshPorts) * vcs_ + vc;
   }
-  unsigned input_vc_of_bit(unsigned port, unsigned bit) const;
+  unsigned input_vc_of_bit(const Output& out, unsigned bit) const {
+    return bit + static_cast<unsigned>(bit >= kMeshPorts * vcs_) * out.local_shift;
+  }
   unsigned output_for(TileId tile, const Packet& packet) const;
   void announce(ClientHandle router, TileId tile, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
   void bid_when_free(const InputVc& in, unsigned input_vc);

@@ -50,7 +50,7 @@ struct Simulation::Parts {
         recorder(trace_in, options.record_steps),
         calendar("calendar", hardware.clock),
         network(calendar, mesh, checked(routing, mesh, trace_in), hardware),
-        wafer("wafer0", WaferParts{mesh, network, trace, recorder, operations_done, options.core_factory}) {
+        wafer("wafer0", WaferParts{mesh, network, trace, recorder, shared_by_cores, options.core_factory}) {
     if (options.record_memory) attach_timelines();
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
@@ -72,7 +72,7 @@ struct Simulation::Parts {
   StepRecorder recorder;
   Calendar calendar;
   NetworkContext network;
-  std::uint64_t operations_done = 0;
+  SharedByCores shared_by_cores;
   std::vector<MemoryTimeline> timelines;  ///< by used tile
   Wafer wafer;
   WallClock::time_point started;
@@ -105,7 +105,7 @@ bool Simulation::Parts::poll() {
   if (options.on_progress && seconds_since(last_progress) > 0.2) {
     last_progress = WallClock::now();
     const auto total = static_cast<double>(std::max<std::uint64_t>(trace.total_operations(), 1));
-    options.on_progress({calendar.now(), static_cast<double>(operations_done) / total});
+    options.on_progress({calendar.now(), static_cast<double>(shared_by_cores.operations_done) / total});
   }
   return true;
 }

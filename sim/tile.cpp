@@ -20,7 +20,7 @@ Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding
   core = other_core_.get();
   if (core == nullptr) {
     trace_core_ = network.arena.make<TraceCore>("core", network.calendar, network.tables, parts.trace, *binding, parts.recorder,
-                                                parts.operations_done);
+                                                parts.shared_by_cores);
     core = trace_core_.get();
   }
   core->nic.bind(nic->core_side);

@@ -19,7 +19,7 @@ struct WaferParts {
   NetworkContext& network;
   const CompiledTrace& trace;
   StepRecorder& recorder;
-  std::uint64_t& operations_done;
+  SharedByCores& shared_by_cores;
   std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;
 };
 

@@ -12,17 +12,17 @@ using workloads::OpKind;
 
 TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables,
                      const CompiledTrace& trace,
-                     const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done)
+                     const workloads::TileBinding& binding, StepRecorder& recorder, SharedByCores& shared)
     : Core(name),
       calendar_(calendar),
-      tables_(tables),
-      trace_(trace),
+      shared_(shared),
+      account_(binding.stage, trace.trace().pipeline_stages > 1),
       binding_(binding),
+      trace_(trace),
       program_(trace.trace().programs.at(binding.program)),
       uses_dram_(trace.trace().layouts.at(binding.layout) != workloads::MemoryLayout{}),
+      tables_(tables),
       recorder_(recorder),
-      operations_done_(operations_done),
-      account_(binding.stage, trace.trace().pipeline_stages > 1),
       result_there_(program_.steps.size(), false) {
   add_to_fleet(calendar, *this, Rank::core);
   calendar.evaluate_at_start(*this);
@@ -121,31 +121,40 @@ void TraceCore::prefetch_evaluation_more() const {
 }
 
 void TraceCore::evaluate() {
-  account_.settle(calendar_.now());
-  for (std::size_t engine = 0; engine < kEngines; ++engine) {
-    Running& running = running_[engine];
-    if (!running.active || running.sram_pending || running.dram_pending) continue;
-    running.active = false;
-    busy_[engine] += calendar_.now() - running.start;
-    account_.engine_stopped(static_cast<Engine>(engine));
-  }
+  account_.settle(calendar_.current());
+  stop_engines();
   // In program order, whatever the order of this cycle's updates.
   std::sort(completed_.begin(), completed_.end(), [this](const OpRef& a, const OpRef& b) {
     return std::tie(slots_[a.slot].step, a.op) < std::tie(slots_[b.slot].step, b.op);
   });
-  completing_.swap(completed_);  // what completes meanwhile belongs to the next evaluation
-  complete_all({completing_.data(), completing_.size()});
-  completing_.clear();
+  shared_.completing.assign(completed_.begin(), completed_.end());
+  completed_.clear();  // what completes meanwhile belongs to the next evaluation
+  complete_all(shared_.completing);
+  if (!results_changed_ && !may_issue_) return;
   do {
     open_steps();
     // Operations of zero cycles may have completed; look again until nothing more can issue.
   } while (issue_matrix() || issue_vector());
+  may_issue_ = false;
+}
+
+void TraceCore::stop_engines() {
+  for (std::size_t engine = 0; engine < kEngines; ++engine) {
+    Running& running = running_[engine];
+    if (!running.active || running.sram_pending || running.dram_pending) continue;
+    const Cycle now = calendar_.current();
+    running.active = false;
+    busy_[engine] += now - running.start;
+    account_.engine_stopped(static_cast<Engine>(engine), now);
+    may_issue_ = true;
+  }
 }
 
 void TraceCore::complete_all(std::span<const OpRef> list) {
   for (const OpRef ref : list) complete(ref);
-  for (std::size_t i = 0; i < instant_.size(); ++i) complete(OpRef{instant_[i]});
-  instant_.clear();
+  std::vector<OpRef>& instant = shared_.instant;
+  for (std::size_t i = 0; i < instant.size(); ++i) complete(OpRef{instant[i]});
+  instant.clear();
 }
 
 bool TraceCore::may_open(const workloads::Step& step) const {
@@ -183,6 +192,7 @@ void TraceCore::open_step() {
   }
   open.waiting.assign(open.code->dependency_counts.begin(), open.code->dependency_counts.end());
   order_.push_back(slot);
+  may_issue_ = true;
   if (!open.background) ++foreground_open_;
   if (open.results_left == 0) result_there_[open.step] = true;
   if (open.operations_left == 0) return close_step(slot);
@@ -202,37 +212,46 @@ void TraceCore::became_ready(OpRef ref) {
   const OpenStep& open = slots_[ref.slot];
   const CompiledOp& op = open.code->ops[ref.op];
   const OpKind kind = op.kind;
-  if (kind == OpKind::matrix || kind == OpKind::vector) return;  // issued in program order
-  if (kind == OpKind::reduce) return reductions_.push({open.step, ref});
+  if (kind == OpKind::matrix || kind == OpKind::vector || kind == OpKind::reduce) {
+    may_issue_ = true;  // matrix and vector operations in program order
+    if (kind == OpKind::reduce) reductions_.push({open.step, ref});
+    return;
+  }
   const auto key = [&] { return open.keys[static_cast<std::size_t>(op.scope)] ^ op.key; };
   switch (kind) {
     case OpKind::send:
-      nic_->post_send({trace_.trace().peer(binding_, op.peer), key(), op.bytes, op.axis, op.tensor, ref.token(), account_.last_wait(),
+      nic_->post_send({peer(op.peer), key(), op.bytes, op.axis, op.tensor, ref.token(), account_.last_wait(),
                       binding_.stage});
       break;
     case OpKind::receive:
-      if (nic_->post_receive({trace_.trace().peer(binding_, op.peer), key(), op.bytes, ref.token()})) {
-        instant_.push_back(ref);
+      if (nic_->post_receive({peer(op.peer), key(), op.bytes, ref.token()})) {
+        shared_.instant.push_back(ref);
       }
       break;
     case OpKind::allocate:
       sram_->allocate(op.memory_class, op.bytes);
-      instant_.push_back(ref);
+      shared_.instant.push_back(ref);
       break;
     case OpKind::free:
       sram_->free(op.memory_class, op.bytes);
-      instant_.push_back(ref);
+      shared_.instant.push_back(ref);
       break;
     default:
       break;
   }
 }
 
+TileId TraceCore::peer(std::uint32_t index) {
+  KnownPeer& known = known_peers_[index % known_peers_.size()];
+  if (known.index != index) known = {index, trace_.trace().peer(binding_, index)};
+  return known.tile;
+}
+
 void TraceCore::complete(OpRef ref) {
   OpenStep& open = slots_[ref.slot];
   const CompiledTemplate& code = *open.code;
   ++operations_;
-  ++operations_done_;
+  ++shared_.operations_done;
   const CompiledOp& op = code.ops[ref.op];
   if (!op.detached && --open.results_left == 0) {
     result_there_[open.step] = true;
@@ -245,23 +264,21 @@ void TraceCore::complete(OpRef ref) {
   if (--open.operations_left == 0) close_step(ref.slot);
 }
 
-/// The next operation of an engine in program order, over the open steps; null when there is none.
-const TraceCore::OpRef* TraceCore::next_in_order(Engine engine) {
+/// The next operation of an engine in program order, over the open steps.
+std::optional<OpRef> TraceCore::next_in_order(Engine engine) const {
   const auto e = static_cast<std::size_t>(engine);
   for (const std::uint32_t slot : order_) {
     const OpenStep& open = slots_[slot];
     const std::vector<std::uint32_t>& list = open.code->in_order[e];
-    if (open.cursor[e] == list.size()) continue;
-    head_ = {slot, list[open.cursor[e]]};
-    return &head_;
+    if (open.cursor[e] != list.size()) return OpRef{slot, list[open.cursor[e]]};
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 bool TraceCore::issue_matrix() {
   if (running_[static_cast<std::size_t>(Engine::matrix)].active) return false;
-  const OpRef* next = next_in_order(Engine::matrix);
-  if (next == nullptr || slots_[next->slot].waiting[next->op] != 0) return false;
+  const std::optional<OpRef> next = next_in_order(Engine::matrix);
+  if (!next || slots_[next->slot].waiting[next->op] != 0) return false;
   ++slots_[next->slot].cursor[static_cast<std::size_t>(Engine::matrix)];
   start(Engine::matrix, *next);
   return true;
@@ -271,17 +288,17 @@ bool TraceCore::issue_matrix() {
 /// ready.
 bool TraceCore::issue_vector() {
   if (running_[static_cast<std::size_t>(Engine::vector)].active) return false;
-  const OpRef* next = next_in_order(Engine::vector);
-  if (next != nullptr && slots_[next->slot].waiting[next->op] != 0) next = nullptr;
+  std::optional<OpRef> next = next_in_order(Engine::vector);
+  if (next && slots_[next->slot].waiting[next->op] != 0) next.reset();
   if (!reductions_.empty()) {
     const ReadyReduction oldest = reductions_.top();
-    if (next == nullptr || std::tie(oldest.step, oldest.op.op) < std::tie(slots_[next->slot].step, next->op)) {
+    if (!next || std::tie(oldest.step, oldest.op.op) < std::tie(slots_[next->slot].step, next->op)) {
       reductions_.pop();
       start(Engine::vector, oldest.op);
       return true;
     }
   }
-  if (next == nullptr) return false;
+  if (!next) return false;
   ++slots_[next->slot].cursor[static_cast<std::size_t>(Engine::vector)];
   start(Engine::vector, *next);
   return true;

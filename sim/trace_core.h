@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory_resource>
+#include <optional>
 #include <queue>
 #include <span>
 #include <vector>
@@ -16,6 +17,24 @@
 
 namespace wafersim::sim {
 
+/// An operation of an open step.
+struct OpRef {
+  std::uint32_t slot = 0;
+  std::uint32_t op = 0;
+  std::uint64_t token() const { return (std::uint64_t{slot} << 32) | op; }
+  static OpRef of(std::uint64_t token) {
+    return {static_cast<std::uint32_t>(token >> 32), static_cast<std::uint32_t>(token)};
+  }
+};
+
+/// What the cores of a simulation share. The lists are those of the core that is evaluated: one of each stays in the caches,
+/// one in every core would not.
+struct SharedByCores {
+  std::uint64_t operations_done = 0;  ///< for progress
+  std::vector<OpRef> completing;
+  std::vector<OpRef> instant;         ///< complete as soon as they were ready
+};
+
 /// Runs the program of a tile by the rules at the top of workloads/trace.h.
 class TraceCore final : public Core, public Client {
  public:
@@ -23,7 +42,7 @@ class TraceCore final : public Core, public Client {
 
   /// `tables` is where it keeps its tables.
   TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables, const CompiledTrace& trace,
-            const workloads::TileBinding& binding, StepRecorder& recorder, std::uint64_t& operations_done);
+            const workloads::TileBinding& binding, StepRecorder& recorder, SharedByCores& shared);
 
   void send_done(std::uint64_t token) override;
   void received(std::uint64_t token, const Arrival& arrival) override;
@@ -45,24 +64,15 @@ class TraceCore final : public Core, public Client {
   /// An open step.
   struct OpenStep {
     explicit OpenStep(std::pmr::memory_resource* tables) : waiting(tables) {}
+    const CompiledTemplate* code = nullptr;
+    std::pmr::vector<std::uint16_t> waiting;       ///< dependencies left, by operation
     std::uint32_t step = 0;
     std::uint32_t operations_left = 0;
     std::uint32_t results_left = 0;
     bool background = false;
-    Cycle opened = 0;
     std::array<std::uint32_t, kEngines> cursor{};  ///< into CompiledTemplate::in_order
     std::array<std::uint64_t, 2> keys{};           ///< step_key, by scope
-    const CompiledTemplate* code = nullptr;
-    std::pmr::vector<std::uint16_t> waiting;       ///< dependencies left, by operation
-  };
-  /// An operation of an open step.
-  struct OpRef {
-    std::uint32_t slot = 0;
-    std::uint32_t op = 0;
-    std::uint64_t token() const { return (std::uint64_t{slot} << 32) | op; }
-    static OpRef of(std::uint64_t token) {
-      return {static_cast<std::uint32_t>(token >> 32), static_cast<std::uint32_t>(token)};
-    }
+    Cycle opened = 0;
   };
   struct Running {
     bool active = false;
@@ -80,12 +90,17 @@ class TraceCore final : public Core, public Client {
       return step != other.step ? step > other.step : op.op > other.op.op;
     }
   };
+  struct KnownPeer {
+    std::uint32_t index = kNil;
+    TileId tile = kNoTile;
+  };
 
   const workloads::Step& step_of(const OpenStep& open) const { return program_.steps[open.step]; }
   void end_of_elaboration() override;
   void prefetch_successors(OpRef ref) const;
   void check_engine(std::size_t engine);
   void finish_part(std::size_t engine);
+  void stop_engines();
   void open_steps();
   bool may_open(const workloads::Step& step) const;
   void open_step();
@@ -96,42 +111,42 @@ class TraceCore final : public Core, public Client {
   void complete_all(std::span<const OpRef> list);
   bool issue_matrix();
   bool issue_vector();
-  const OpRef* next_in_order(Engine engine);
+  std::optional<OpRef> next_in_order(Engine engine) const;
   void start(Engine engine, OpRef ref);
   Bytes through_dram(const workloads::Work& work) const;
-
-  Calendar& calendar_;
-  std::pmr::memory_resource& tables_;
-  const CompiledTrace& trace_;
-  const workloads::TileBinding& binding_;
-  const workloads::Program& program_;
-  const bool uses_dram_;  ///< some class may lie there
-  StepRecorder& recorder_;
-  std::uint64_t& operations_done_;  ///< of all cores, for progress
+  TileId peer(std::uint32_t index);
 
   // Short lists lie in the core itself: one cache line less to wait for.
   template <class T, std::size_t kUsual>
   using ShortList = boost::container::small_vector<T, kUsual>;
 
-  NicIf* nic_ = nullptr;    ///< what the ports are bound to
+  // In order of use: what every event of a message touches comes first.
+  Calendar& calendar_;
+  NicIf* nic_ = nullptr;         ///< what the ports are bound to
   SramIf* sram_ = nullptr;
+  std::uint32_t foreground_open_ = 0;
+  bool results_changed_ = true;  ///< since steps were last opened
+  bool may_issue_ = false;       ///< an engine or an operation became free for the other since the last look
+  ShortList<OpRef, 2> completed_;         ///< in the updates of this cycle
+  std::array<Running, kEngines> running_;
+  std::uint64_t operations_ = 0;
+  SharedByCores& shared_;
+  CycleAccount account_;
   HotLines nic_lines_;
   HotLines sram_lines_;
-  bool results_changed_ = true;  ///< since steps were last opened
-  std::uint32_t next_step_ = 0;
-  std::uint32_t foreground_open_ = 0;
-  ShortList<OpRef, 2> completed_;         ///< in the updates of this cycle
   ShortList<std::uint32_t, 4> order_;     ///< slots of the open steps, oldest first
-  ShortList<OpenStep, 2> slots_;
-  std::array<Running, kEngines> running_;
   std::priority_queue<ReadyReduction, ShortList<ReadyReduction, 2>, std::greater<>> reductions_;
-  CycleAccount account_;
+  std::array<KnownPeer, 4> known_peers_;  ///< by index modulo its size; the trace's table is large and read at random
   std::array<Cycle, kEngines> busy_{};
-  std::uint64_t operations_ = 0;
+  ShortList<OpenStep, 2> slots_;
+  const workloads::TileBinding& binding_;
+  const CompiledTrace& trace_;
   std::uint64_t matrix_flops_ = 0;
-  ShortList<OpRef, 2> completing_;
-  ShortList<OpRef, 2> instant_;           ///< complete as soon as they were ready
-  OpRef head_;                           ///< result of next_in_order
+  const workloads::Program& program_;
+  const bool uses_dram_;  ///< some class may lie there
+  std::pmr::memory_resource& tables_;
+  StepRecorder& recorder_;
+  std::uint32_t next_step_ = 0;
   std::vector<std::uint32_t> free_slots_;
   std::vector<bool> result_there_;       ///< by step of the program
 };
