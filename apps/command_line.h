@@ -31,6 +31,13 @@ struct CheckArguments {
   bool verify = false;
 };
 
+struct TrafficArguments {
+  ScenarioArguments scenario;
+  std::string directory;  ///< empty = write no files
+  bool json = false;
+  bool sweep = false;
+};
+
 struct PresetsArguments {};
 
 /// The command line was answered in parsing it: help, version, or an error of use that has been printed.
@@ -38,7 +45,7 @@ struct Answered {
   int status = 0;
 };
 
-using Command = std::variant<RunArguments, CheckArguments, PresetsArguments, Answered>;
+using Command = std::variant<RunArguments, CheckArguments, TrafficArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

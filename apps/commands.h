@@ -8,6 +8,7 @@ namespace wafersim::apps {
 /// Each command prints its result and returns the exit status; what goes wrong is thrown as in base/error.h.
 ExitStatus run_command(const RunArguments& arguments);
 ExitStatus check_command(const CheckArguments& arguments);
+ExitStatus traffic_command(const TrafficArguments& arguments);
 ExitStatus presets_command();
 
 }  // namespace wafersim::apps

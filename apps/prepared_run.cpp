@@ -1,12 +1,10 @@
 #include "apps/prepared_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <vector>
 
+#include "apps/refuse.h"
+#include "apps/routes.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "workloads/check_routes.h"
 #include "workloads/trace_demands.h"
 
@@ -54,20 +52,20 @@ topology::BalancedRoutes make_routes(const std::string& name, const topology::Me
 topology::BalancedRoutes make_safe_routes(const std::string& name, const topology::Mesh& mesh,
                                           const workloads::Trace& trace) {
   topology::BalancedRoutes routes = make_routes(name, mesh, trace);
-  const std::vector<topology::LinkId> cycle = topology::find_dependency_cycle(*routes.routing, mesh);
-  if (cycle.empty()) return routes;
-  std::vector<std::string> names;
-  for (const topology::LinkId link : cycle) names.push_back(mesh.link_name(link));
-  throw PlanError(
-      fmt::format("router.routing: {} can deadlock on this mesh: packets on these links may wait for each "
-                  "other in a circle: {}",
-                  name, join(names)));
+  check_deadlock_free(name, *routes.routing, mesh);
+  return routes;
+}
+
+config::Scenario load_with_model(const ScenarioArguments& arguments) {
+  config::Scenario scenario = config::load_scenario(arguments.path, {arguments.overrides, {}});
+  if (scenario.has_model()) return scenario;
+  refuse(arguments.path, "model", "missing; only `wafersim traffic` does without a model");
 }
 
 }  // namespace
 
 PreparedRun::PreparedRun(const ScenarioArguments& arguments)
-    : loaded(config::load_scenario(arguments.path, {arguments.overrides, {}})),
+    : loaded(load_with_model(arguments)),
       hardware(models::resolve_hardware(loaded.wafer, loaded.router, loaded.network)),
       mesh(loaded.wafer.mesh),
       mapping(choose_mapping(loaded, hardware, mesh)),
