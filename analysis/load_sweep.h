@@ -48,8 +48,8 @@ struct LoadSweep {
   double saturation_throughput = 0;   ///< the largest accepted load
 };
 
-/// Searches for the largest stable load below `bound` by halving, to spec.precision of itself, then measures spec.points loads that
-/// divide the way to it evenly.
+/// Searches for the largest stable load below `bound` by halving, to spec.precision of itself, then measures spec.points
+/// loads that divide the way to it evenly.
 LoadSweep sweep_loads(const workloads::SweepSpec& spec, const Rational& bound, int runs, std::uint64_t seed,
                       const RunTraffic& run);
 

@@ -50,7 +50,9 @@ CLI::App* add_check(CLI::App& app, CheckArguments& arguments) {
 CLI::App* add_traffic(CLI::App& app, TrafficArguments& arguments) {
   CLI::App* traffic = app.add_subcommand("traffic", "Simulate the network alone under the scenario's synthetic traffic");
   add_scenario(*traffic, arguments.scenario);
-  traffic->add_option("-o,--output", arguments.directory, "Directory for traffic.json, traffic.csv and, with --sweep, latency.svg")
+  traffic
+      ->add_option("-o,--output", arguments.directory,
+                   "Directory for traffic.json, traffic.csv and, with --sweep, latency.svg")
       ->type_name("DIR");
   traffic->add_flag("--json", arguments.json, "Print one JSON object");
   traffic->add_flag("--sweep", arguments.sweep, "Search for saturation and measure loads below it");

@@ -1,5 +1,5 @@
-// Speed of the flit engine: uniform traffic of single flits in BookSim2's configuration (5-stage routers, four virtual channels of
-// eight flits), CPU time of one core.
+// Speed of the flit engine: uniform traffic of single flits in BookSim2's configuration (5-stage routers, four virtual
+// channels of eight flits), CPU time of one core.
 #include <benchmark/benchmark.h>
 
 #include "sim/flit_traffic.h"
@@ -24,7 +24,7 @@ models::HardwareModel booksim_hardware() {
 }
 
 /// Flit-hops of one run.
-constexpr double kHops = 4'000'000;
+constexpr double kHops = 10'000'000;
 /// Uniform traffic saturates at this part of the ideal 4/k flits per tile and cycle.
 constexpr double kSaturation = 0.84;
 
@@ -54,7 +54,7 @@ BENCHMARK(flit_uniform)
     ->ArgNames({"k", "percent"})
     ->Unit(benchmark::kSecond)
     ->UseManualTime()
-    ->Iterations(3);
+    ->Iterations(1);
 
 }  // namespace
 }  // namespace wafersim::bench

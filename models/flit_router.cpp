@@ -104,7 +104,8 @@ void resolve_flit_router(const RouterSpec& router, HardwareModel& model) {
   flit.vc_buffer_flits = buffer_flits(router, model);
   if (flit.switching == Switching::cut_through) return check_cut_through(model);
   if (model.fidelity == Fidelity::flit && model.router_cycles == 0) {
-    throw PlanError("router.pipeline: 0 cycles; a wormhole router takes at least one (router.switching: cut_through may take none)");
+    throw PlanError(
+        "router.pipeline: 0 cycles; a wormhole router takes at least one (router.switching: cut_through may take none)");
   }
 }
 

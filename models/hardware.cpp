@@ -107,8 +107,10 @@ void resolve_router(const RouterSpec& router, HardwareModel& model) {
                                                                  "router.credit_latency")
                                               : model.link_cycles;
   // The injection link fills a VC of the first router, so its latency counts like a mesh link's.
-  const auto smallest_busy = [&model] {
-    return default_vc_buffer(model.packet_bytes, model.link_bytes_per_cycle, model.router_cycles,
+  const auto smallest_busy = [&router, &model] {
+    const Bytes unit = model.fidelity == Fidelity::flit ? flit_size(router, model) : 1;
+    const Bytes packet = ceil_div(model.packet_bytes, unit) * unit;
+    return default_vc_buffer(packet, model.link_bytes_per_cycle, model.router_cycles,
                              std::max(model.link_cycles, model.injection_cycles), model.credit_cycles);
   };
   if (model.fidelity == Fidelity::flit && router.flit.switching == Switching::wormhole) {

@@ -109,11 +109,13 @@ void FlitEngine<kPorts>::take_packet_credit(const PacketCredit& credit, Cycle no
 }
 
 // The functions that the other sources of the class call.
+using SinglePort = FlitEngine<kSinglePort>;
+using PortPerDirection = FlitEngine<kPortPerDirection>;
 template void FlitEngine<kSinglePort>::evaluate_cut_through(std::uint32_t, Cycle);
-template void FlitEngine<kSinglePort>::start_bidding(std::uint32_t, FlitEngine<kSinglePort>::State&, PortVc, Cycle);
-template void FlitEngine<kSinglePort>::take_packet_credit(const FlitEngine<kSinglePort>::PacketCredit&, Cycle);
+template void FlitEngine<kSinglePort>::start_bidding(std::uint32_t, SinglePort::State&, PortVc, Cycle);
+template void FlitEngine<kSinglePort>::take_packet_credit(const SinglePort::PacketCredit&, Cycle);
 template void FlitEngine<kPortPerDirection>::evaluate_cut_through(std::uint32_t, Cycle);
-template void FlitEngine<kPortPerDirection>::start_bidding(std::uint32_t, FlitEngine<kPortPerDirection>::State&, PortVc, Cycle);
-template void FlitEngine<kPortPerDirection>::take_packet_credit(const FlitEngine<kPortPerDirection>::PacketCredit&, Cycle);
+template void FlitEngine<kPortPerDirection>::start_bidding(std::uint32_t, PortPerDirection::State&, PortVc, Cycle);
+template void FlitEngine<kPortPerDirection>::take_packet_credit(const PortPerDirection::PacketCredit&, Cycle);
 
 }  // namespace wafersim::sim

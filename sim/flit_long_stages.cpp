@@ -82,12 +82,19 @@ void FlitEngine<kPorts>::apply_stage_ends(Cycle now) {
 }
 
 // The functions that the other sources of the class call.
-template void FlitEngine<kSinglePort>::begin_long_vc_stage(std::uint32_t, FlitEngine<kSinglePort>::State&, const FlitEngine<kSinglePort>::Grants<FlitEngine<kSinglePort>::VcGrant>&, PortSet, Cycle);
-template void FlitEngine<kSinglePort>::begin_long_switch_stage(std::uint32_t, FlitEngine<kSinglePort>::State&, const FlitEngine<kSinglePort>::Grants<FlitEngine<kSinglePort>::SwitchGrant>&, Cycle);
+using SinglePort = FlitEngine<kSinglePort>;
+using PortPerDirection = FlitEngine<kPortPerDirection>;
+template void FlitEngine<kSinglePort>::begin_long_vc_stage(
+    std::uint32_t, SinglePort::State&, const SinglePort::Grants<SinglePort::VcGrant>&, PortSet, Cycle);
+template void FlitEngine<kSinglePort>::begin_long_switch_stage(
+    std::uint32_t, SinglePort::State&, const SinglePort::Grants<SinglePort::SwitchGrant>&, Cycle);
 template void FlitEngine<kSinglePort>::check_stage_ends(Cycle);
 template void FlitEngine<kSinglePort>::apply_stage_ends(Cycle);
-template void FlitEngine<kPortPerDirection>::begin_long_vc_stage(std::uint32_t, FlitEngine<kPortPerDirection>::State&, const FlitEngine<kPortPerDirection>::Grants<FlitEngine<kPortPerDirection>::VcGrant>&, PortSet, Cycle);
-template void FlitEngine<kPortPerDirection>::begin_long_switch_stage(std::uint32_t, FlitEngine<kPortPerDirection>::State&, const FlitEngine<kPortPerDirection>::Grants<FlitEngine<kPortPerDirection>::SwitchGrant>&, Cycle);
+template void FlitEngine<kPortPerDirection>::begin_long_vc_stage(
+    std::uint32_t, PortPerDirection::State&,
+    const PortPerDirection::Grants<PortPerDirection::VcGrant>&, PortSet, Cycle);
+template void FlitEngine<kPortPerDirection>::begin_long_switch_stage(
+    std::uint32_t, PortPerDirection::State&, const PortPerDirection::Grants<PortPerDirection::SwitchGrant>&, Cycle);
 template void FlitEngine<kPortPerDirection>::check_stage_ends(Cycle);
 template void FlitEngine<kPortPerDirection>::apply_stage_ends(Cycle);
 

@@ -81,7 +81,8 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   std::uint64_t flits_out_ = 0;
 };
 
-/// The router module of a tile in a flit network: the ports of a Router towards the network interface. Its links are inside FlitMesh.
+/// The router module of a tile in a flit network: the ports of a Router towards the network interface. Its links are inside
+/// FlitMesh.
 class FlitRouter final : public sc_core::sc_module, public PacketSink {
  public:
   FlitRouter(sc_core::sc_module_name name, TileId tile, FlitMesh& mesh);

@@ -51,8 +51,8 @@ struct FlitNetworkSpec {
   bool report_heads = false;            ///< call FlitTerminals::head_sent
 };
 
-/// The routers and links of a mesh, flit by flit: input-queued routers with virtual channels and credits. See docs/model.md, "Flit
-/// network". One object for all routers: flits and credits on links lie in delay lines that they share, and only routers
+/// The routers and links of a mesh, flit by flit: input-queued routers with virtual channels and credits. See docs/model.md,
+/// "Flit network". One object for all routers: flits and credits on links lie in delay lines that they share, and only routers
 /// that can do something are visited. Nothing here depends on the order in which routers are visited: what one does reaches
 /// another in a later cycle.
 class FlitNetwork {

@@ -94,21 +94,23 @@ struct alignas(64) RouterState {
   std::array<std::uint32_t, kMeshPorts> next{};      ///< input VC 0 behind a mesh output
   std::array<std::uint32_t, kMeshPorts> upstream{};  ///< output VC 0 before a mesh input
 
-  void request_vc(unsigned output, unsigned port, unsigned vc) {
-    vc_requests[output].add(port, vc);
-    wants_vc = static_cast<PortSet>(wants_vc | 1U << output);
-  }
-  void withdraw_vc(unsigned output, unsigned port, unsigned vc) {
-    vc_requests[output].remove(port, vc);
-    if (vc_requests[output].ports == 0) wants_vc = static_cast<PortSet>(wants_vc & ~(1U << output));
-  }
+  void request_vc(unsigned output, unsigned port, unsigned vc) { add(vc_requests[output], wants_vc, output, port, vc); }
+  void withdraw_vc(unsigned output, unsigned port, unsigned vc) { remove(vc_requests[output], wants_vc, output, port, vc); }
   void request_switch(unsigned output, unsigned port, unsigned vc) {
-    switch_requests[output].add(port, vc);
-    wants_switch = static_cast<PortSet>(wants_switch | 1U << output);
+    add(switch_requests[output], wants_switch, output, port, vc);
   }
   void withdraw_switch(unsigned output, unsigned port, unsigned vc) {
-    switch_requests[output].remove(port, vc);
-    if (switch_requests[output].ports == 0) wants_switch = static_cast<PortSet>(wants_switch & ~(1U << output));
+    remove(switch_requests[output], wants_switch, output, port, vc);
+  }
+
+ private:
+  static void add(VcRequests<kPorts>& requests, PortSet& outputs, unsigned output, unsigned port, unsigned vc) {
+    requests.add(port, vc);
+    outputs = static_cast<PortSet>(outputs | 1U << output);
+  }
+  static void remove(VcRequests<kPorts>& requests, PortSet& outputs, unsigned output, unsigned port, unsigned vc) {
+    requests.remove(port, vc);
+    if (requests.ports == 0) outputs = static_cast<PortSet>(outputs & ~(1U << output));
   }
 };
 

@@ -254,8 +254,8 @@ void FlitTraffic::send_flits(Cycle now) {
   }
 }
 
-/// The next packet of a lane takes the first VC with room behind the one of the packet before. A cut-through network has room only for
-/// whole packets. False when there is none.
+/// The next packet of a lane takes the first VC with room behind the one of the packet before. A cut-through network has room
+/// only for whole packets. False when there is none.
 bool FlitTraffic::start_packet(std::size_t index, Cycle now) {
   Lane& lane = lanes_[index];
   const QueuedPacket& packet = packets_[lane.first];

@@ -19,8 +19,8 @@ struct FlitTrafficOptions {
   std::function<bool()> interrupted;                      ///< polled; true ends the run, which is then not drained
 };
 
-/// A flit network alone: terminals make packets, queue them without bound and send a flit a cycle where the router has room for it.
-/// The terminals are links of their own with credits: what is sent in cycle t is at the router at t + 1 + Linj, what leaves the
+/// A flit network alone: terminals make packets, queue them without bound and send a flit a cycle where the router has room
+/// for it. The terminals are links of their own with credits: what is sent in cycle t is at the router at t + 1 + Linj, what leaves the
 /// router arrives Leject later. See docs/model.md, "Synthetic traffic".
 ///
 /// Not a SystemC simulation: any number may run in a process, one after another.

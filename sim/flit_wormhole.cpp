@@ -33,8 +33,8 @@ Set with(Set set, unsigned member) {
 
 }  // namespace
 
-/// One cycle of a router: every stage decides on the state that the cycle began with, then what was decided is done. Inlining the
-/// stages was measured to save a tenth.
+/// One cycle of a router: every stage decides on the state that the cycle began with, then what was decided is done.
+/// Inlining the stages was measured to save a tenth.
 template <unsigned kPorts>
 [[gnu::flatten]] void FlitEngine<kPorts>::evaluate_wormhole(std::uint32_t router, Cycle now) {
   State& state = routers_[router];
@@ -331,15 +331,20 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
 }
 
 // The functions that the other sources of the class call.
+using SinglePort = FlitEngine<kSinglePort>;
+using PortPerDirection = FlitEngine<kPortPerDirection>;
 template void FlitEngine<kSinglePort>::evaluate_wormhole(std::uint32_t, Cycle);
-template void FlitEngine<kSinglePort>::start_packet(std::uint32_t, FlitEngine<kSinglePort>::State&, InputVc&, PortVc, Cycle);
-template void FlitEngine<kSinglePort>::wait_for_vc(FlitEngine<kSinglePort>::State&, InputVc&, PortVc);
-template void FlitEngine<kSinglePort>::take_vc(std::uint32_t, FlitEngine<kSinglePort>::State&, InputVc*, OutputVc*, const FlitEngine<kSinglePort>::VcGrant&);
-template void FlitEngine<kSinglePort>::send(std::uint32_t, FlitEngine<kSinglePort>::State&, PortVc, Cycle);
+template void FlitEngine<kSinglePort>::start_packet(std::uint32_t, SinglePort::State&, InputVc&, PortVc, Cycle);
+template void FlitEngine<kSinglePort>::wait_for_vc(SinglePort::State&, InputVc&, PortVc);
+template void FlitEngine<kSinglePort>::take_vc(
+    std::uint32_t, SinglePort::State&, InputVc*, OutputVc*, const SinglePort::VcGrant&);
+template void FlitEngine<kSinglePort>::send(std::uint32_t, SinglePort::State&, PortVc, Cycle);
 template void FlitEngine<kPortPerDirection>::evaluate_wormhole(std::uint32_t, Cycle);
-template void FlitEngine<kPortPerDirection>::start_packet(std::uint32_t, FlitEngine<kPortPerDirection>::State&, InputVc&, PortVc, Cycle);
-template void FlitEngine<kPortPerDirection>::wait_for_vc(FlitEngine<kPortPerDirection>::State&, InputVc&, PortVc);
-template void FlitEngine<kPortPerDirection>::take_vc(std::uint32_t, FlitEngine<kPortPerDirection>::State&, InputVc*, OutputVc*, const FlitEngine<kPortPerDirection>::VcGrant&);
-template void FlitEngine<kPortPerDirection>::send(std::uint32_t, FlitEngine<kPortPerDirection>::State&, PortVc, Cycle);
+template void FlitEngine<kPortPerDirection>::start_packet(
+    std::uint32_t, PortPerDirection::State&, InputVc&, PortVc, Cycle);
+template void FlitEngine<kPortPerDirection>::wait_for_vc(PortPerDirection::State&, InputVc&, PortVc);
+template void FlitEngine<kPortPerDirection>::take_vc(
+    std::uint32_t, PortPerDirection::State&, InputVc*, OutputVc*, const PortPerDirection::VcGrant&);
+template void FlitEngine<kPortPerDirection>::send(std::uint32_t, PortPerDirection::State&, PortVc, Cycle);
 
 }  // namespace wafersim::sim

@@ -69,7 +69,7 @@ TEST(TrafficCommand, ReplaysATrace) {
 
 TEST(TrafficCommand, BadInputsAreNamed) {
   const Workplace place;
-  place.write("no.yaml", "wafer: {mesh: 4x4}\nmodel: {layers: 2, hidden: 64, heads: 4, ffn: 256, vocab: 1000, context: 128, sequence: 128}\n");
+  place.write("no.yaml", kSmallScenario);
   Outcome outcome = place.wafersim("traffic no.yaml");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.err.find("no.yaml: traffic: missing"), std::string::npos) << outcome.err;

@@ -70,7 +70,7 @@ std::vector<sim::TrafficMeasurement> measure_row(const BookSimRow& row, const to
   spec.pattern = pattern_of(row.traffic);
   spec.load = row.load;
   spec.packet_flits.flits = {static_cast<std::uint32_t>(row.flits)};
-  spec.measurement = Duration::of_cycles(4000);
+  spec.measurement = Duration::of_cycles(5000);
   spec.drain = Duration::of_cycles(row.stable ? 50'000 : 0);
   const models::HardwareModel hardware =
       booksim_hardware(models::stages_of(pipeline_named(row.pipeline)), row.vcs, static_cast<unsigned>(row.buffer));

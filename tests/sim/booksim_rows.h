@@ -24,7 +24,7 @@ topology::Mesh mesh_of(const BookSimRow& row);
 /// c R + 2 + (F - 1) with the mean number of routers of the row's pattern.
 double zero_load_latency(const BookSimRow& row, const topology::Mesh& mesh);
 
-/// The row's configuration, measured as BookSim2 measures: 3,000 cycles of warm-up, then 4,000.
+/// The row's configuration, measured as BookSim2 measures: 3,000 cycles of warm-up, then 5,000 (it takes 3,000 to 7,000).
 std::vector<sim::TrafficMeasurement> measure_row(const BookSimRow& row, const topology::Mesh& mesh, int seeds);
 
 }  // namespace wafersim::test

@@ -149,5 +149,27 @@ TEST(FlitFidelity, WormholeRunsPlansInAnyOrderOfVisits) {
   }
 }
 
+/// A packet takes whole flits of buffers and links.
+TEST(FlitFidelity, PacketsMayBeSmallerThanAFlit) {
+  models::WaferSpec wafer;
+  wafer.mesh.shape = {1, 3};
+  wafer.link.bandwidth = {Rational(64), true};
+  models::NetworkSpec network;
+  network.packet_bytes = {10};
+  network.fidelity = models::Fidelity::flit;
+  for (const models::Switching switching : {models::Switching::wormhole, models::Switching::cut_through}) {
+    models::RouterSpec router;
+    router.flit.switching = switching;
+    router.pipeline = Duration::of_cycles(2);
+    const models::HardwareModel hardware = models::resolve_hardware(wafer, router, network);
+    EXPECT_EQ(hardware.flit.flit_bytes, 64U);
+    const std::uint64_t received = isolated_number(
+        [&] { return run_flows(topology::Mesh(wafer.mesh), hardware, {{0, 2, 30, 0}}).messages.front().received; });
+    // (H + 1) R + H L and three flits, of a packet each; heads of packets of one flow follow each other in one VC.
+    EXPECT_GE(received, 3 * 2 + 2 + 3U);
+    EXPECT_LE(received, 3 * 2 + 2 + 3U * 3);
+  }
+}
+
 }  // namespace
 }  // namespace wafersim::test

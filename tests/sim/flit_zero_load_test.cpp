@@ -45,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(Presets, PipelineLaw,
 TEST(FlitZeroLoad, StagesLatenciesAndPortsAddUp) {
   const topology::Mesh mesh({{3, 4}, {}, {}});
   for (const models::PipelineStages& stages :
-       {models::PipelineStages{3, 1, 1, 1, 0, false}, models::PipelineStages{0, 2, 3, 2, 1, false}, models::PipelineStages{1, 1, 2, 1, 0, false},
+       {models::PipelineStages{3, 1, 1, 1, 0, false}, models::PipelineStages{0, 2, 3, 2, 1, false},
+        models::PipelineStages{1, 1, 2, 1, 0, false},
         models::PipelineStages{1, 2, 1, 0, 0, false}, models::PipelineStages{0, 1, 1, 0, 2, true}}) {
     for (const models::NicPorts ports : {models::NicPorts::single, models::NicPorts::per_direction}) {
       models::HardwareModel hardware = booksim_hardware(stages, 2, 40);
