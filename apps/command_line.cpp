@@ -61,6 +61,18 @@ CLI::App* add_topology(CLI::App& app, TopologyArguments& arguments) {
   return topology;
 }
 
+CLI::App* add_traffic(CLI::App& app, TrafficArguments& arguments) {
+  CLI::App* traffic = app.add_subcommand("traffic", "Simulate the network alone under the scenario's synthetic traffic");
+  add_scenario(*traffic, arguments.scenario);
+  traffic
+      ->add_option("-o,--output", arguments.directory,
+                   "Directory for traffic.json, traffic.csv and, with --sweep, latency.svg")
+      ->type_name("DIR");
+  traffic->add_flag("--json", arguments.json, "Print one JSON object");
+  traffic->add_flag("--sweep", arguments.sweep, "Search for saturation and measure loads below it");
+  return traffic;
+}
+
 }  // namespace
 
 Command parse_command_line(int argc, char** argv) {
@@ -73,6 +85,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* check = add_check(app, check_arguments);
   TopologyArguments topology_arguments;
   const CLI::App* topology = add_topology(app, topology_arguments);
+  TrafficArguments traffic_arguments;
+  const CLI::App* traffic = add_traffic(app, traffic_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
   app.footer(
       "Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot "
@@ -87,6 +101,7 @@ Command parse_command_line(int argc, char** argv) {
   if (run->parsed()) return run_arguments;
   if (check->parsed()) return check_arguments;
   if (topology->parsed()) return topology_arguments;
+  if (traffic->parsed()) return traffic_arguments;
   return PresetsArguments{};
 }
 

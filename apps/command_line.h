@@ -38,6 +38,13 @@ struct TopologyArguments {
   bool json = false;
 };
 
+struct TrafficArguments {
+  ScenarioArguments scenario;
+  std::string directory;  ///< empty = write no files
+  bool json = false;
+  bool sweep = false;
+};
+
 struct PresetsArguments {};
 
 /// The command line was answered in parsing it: help, version, or an error of use that has been printed.
@@ -45,7 +52,7 @@ struct Answered {
   int status = 0;
 };
 
-using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, PresetsArguments, Answered>;
+using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

@@ -9,6 +9,7 @@ namespace wafersim::apps {
 ExitStatus run_command(const RunArguments& arguments);
 ExitStatus check_command(const CheckArguments& arguments);
 ExitStatus topology_command(const TopologyArguments& arguments);
+ExitStatus traffic_command(const TrafficArguments& arguments);
 ExitStatus presets_command();
 
 }  // namespace wafersim::apps

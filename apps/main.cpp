@@ -17,6 +17,7 @@ using namespace wafersim;
 ExitStatus execute(const apps::RunArguments& arguments) { return apps::run_command(arguments); }
 ExitStatus execute(const apps::CheckArguments& arguments) { return apps::check_command(arguments); }
 ExitStatus execute(const apps::TopologyArguments& arguments) { return apps::topology_command(arguments); }
+ExitStatus execute(const apps::TrafficArguments& arguments) { return apps::traffic_command(arguments); }
 ExitStatus execute(const apps::PresetsArguments&) { return apps::presets_command(); }
 ExitStatus execute(const apps::Answered&) { return ExitStatus::done; }
 

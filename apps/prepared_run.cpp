@@ -1,12 +1,10 @@
 #include "apps/prepared_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <vector>
 
+#include "apps/refuse.h"
+#include "apps/routes.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "workloads/check_routes.h"
 #include "workloads/trace_demands.h"
 
@@ -14,11 +12,6 @@ namespace wafersim::apps {
 namespace {
 
 constexpr const char* kBalanced = "balanced";
-
-bool is_fixed(const std::string& routing) {
-  const std::vector<std::string>& fixed = topology::routing_names();
-  return std::find(fixed.begin(), fixed.end(), routing) != fixed.end();
-}
 
 /// The routes on which a mapping is judged. Balanced ones need the traffic of a mapping that is not there
 /// yet, and those of other policies are not known before the run: the search then takes `xy`, with faults
@@ -63,33 +56,25 @@ topology::LoadSummary unmerged_loads(const workloads::LoweringInput& input, cons
 
 topology::BalancedRoutes make_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
   const std::string& name = input.hardware.routing;
-  if (name != kBalanced) return {topology::make_routing(name, input.mesh), {}};
+  if (name != kBalanced) return {make_safe_routing(input.hardware, input.mesh), {}};
   topology::BalancedRoutes routes = topology::balance_routes(input.mesh, workloads::demands_of(trace));
+  check_deadlock_free(input.hardware, *routes.routing, input.mesh);
   if (input.plan.collectives == workloads::Collective::direct) {
     routes.report.before = unmerged_loads(input, routes.report.baseline);
   }
   return routes;
 }
 
-topology::BalancedRoutes make_safe_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
-  const std::string& name = input.hardware.routing;
-  if (!is_fixed(name)) {
-    throw PlanError(
-        fmt::format("router.routing: '{}' cannot be simulated in this version, only examined by `wafersim "
-                    "topology`; valid: {}",
-                    name, join(topology::routing_names())));
-  }
-  topology::BalancedRoutes routes = make_routes(input, trace);
-  const auto channels = static_cast<unsigned>(input.hardware.virtual_channels);
-  const topology::DependencyVerdict verdict = topology::check_dependencies(*routes.routing, input.mesh, channels);
-  if (!verdict.acyclic()) throw PlanError(deadlock_text(name, verdict, input.mesh));
-  return routes;
+config::Scenario load_with_model(const ScenarioArguments& arguments) {
+  config::Scenario scenario = config::load_scenario(arguments.path, {arguments.overrides, {}});
+  if (scenario.has_model()) return scenario;
+  refuse(arguments.path, "model", "missing; only `wafersim traffic` does without a model");
 }
 
 }  // namespace
 
 PreparedPlan::PreparedPlan(const ScenarioArguments& arguments)
-    : loaded(config::load_scenario(arguments.path, {arguments.overrides, {}})),
+    : loaded(load_with_model(arguments)),
       hardware(models::resolve_hardware(loaded.wafer, loaded.router, loaded.network)),
       mesh(loaded.wafer.mesh),
       mapping(choose_mapping(loaded, hardware, mesh)),
@@ -97,17 +82,8 @@ PreparedPlan::PreparedPlan(const ScenarioArguments& arguments)
       plan(workloads::lower(lowering_input(scenario, hardware, mesh))) {}
 
 PreparedRun::PreparedRun(const ScenarioArguments& arguments)
-    : PreparedPlan(arguments), routes(make_safe_routes(lowering_input(scenario, hardware, mesh), plan.trace)) {
+    : PreparedPlan(arguments), routes(make_routes(lowering_input(scenario, hardware, mesh), plan.trace)) {
   workloads::check_routes(plan.trace, mesh, routing());
-}
-
-std::string deadlock_text(const std::string& routing, const topology::DependencyVerdict& verdict,
-                          const topology::Mesh& mesh) {
-  return fmt::format(
-      "router.routing: {} can deadlock on this mesh with {} of virtual channels: packets on these links "
-      "may wait for each other in a circle: {}",
-      routing, verdict.classes == 1 ? "one class" : fmt::format("{} classes", verdict.classes),
-      topology::cycle_text(verdict, mesh));
 }
 
 report::LoadReports PreparedRun::loads() const {

@@ -7,7 +7,6 @@
 #include "config/scenario.h"
 #include "models/hardware.h"
 #include "report/load_reports.h"
-#include "topology/dependency_graph.h"
 #include "topology/mesh.h"
 #include "topology/routing.h"
 #include "workloads/lowering.h"
@@ -43,9 +42,5 @@ struct PreparedRun : PreparedPlan {
   const topology::Routing& routing() const { return *routes.routing; }
   report::LoadReports loads() const;
 };
-
-/// Says that packets of this routing could deadlock, and the cycle.
-std::string deadlock_text(const std::string& routing, const topology::DependencyVerdict& verdict,
-                          const topology::Mesh& mesh);
 
 }  // namespace wafersim::apps

@@ -1,6 +1,7 @@
 #include "apps/commands.h"
 #include "apps/console.h"
 #include "apps/prepared_run.h"
+#include "apps/routes.h"
 #include "report/topology_report.h"
 #include "topology/network_facts.h"
 #include "workloads/trace_demands.h"

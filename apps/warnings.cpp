@@ -16,7 +16,7 @@ std::string buffer_warning(const PreparedRun& run) {
   const models::HardwareModel& hardware = run.hardware;
   const auto channels = static_cast<Bytes>(hardware.virtual_channels);
   const Bytes buffers = topology::kDirections * channels * hardware.vc_buffer_bytes;
-  if (hardware.fidelity == models::Fidelity::ideal ||
+  if (hardware.fidelity != models::Fidelity::packet ||
       buffers <= hardware.sram_capacity / kSmallestSramPerBuffers) {
     return {};
   }

@@ -29,6 +29,8 @@ class Checker {
     check_experts();
     check_plan();
     check_placement();
+    check_flits();
+    check_traffic();
   }
 
  private:
@@ -92,10 +94,58 @@ class Checker {
 
   void check_network() {
     if (!scenario_.router.vc_buffer || !sound({"router.vc_buffer", "network.packet_bytes"})) return;
+    const bool flits_apart = scenario_.network.fidelity == models::Fidelity::flit &&
+                             scenario_.router.flit.switching == models::Switching::wormhole;
+    if (flits_apart || scenario_.router.flit.vc_buffer_flits) return;
     if (scenario_.router.vc_buffer->bytes >= scenario_.network.packet_bytes.bytes) return;
     fail("router.vc_buffer",
          fmt::format("'{}' is smaller than a packet (network.packet_bytes is {})",
                      to_string(*scenario_.router.vc_buffer), to_string(scenario_.network.packet_bytes)));
+  }
+
+  /// Of two keys that say the same, `winner` wins over what a preset says; the scenario itself gives only one.
+  void refuse_beside(const std::string& key, const char* winner) {
+    const ConfigNode* node = tree_.find_path(key);
+    if (node == nullptr || !sound({key.c_str()})) return;
+    const std::string& file = node->where.file;
+    if (file != tree_.where.file && !file.starts_with("--set")) return;
+    fail(key, fmt::format("{} is given too; give one of the two", winner));
+  }
+
+  /// What says the same twice, or is for the other kind of router.
+  void check_flits() {
+    const models::RouterSpec& router = scenario_.router;
+    if (router.vc_buffer && router.flit.vc_buffer_flits) refuse_beside("router.vc_buffer", "router.vc_buffer_flits");
+    const bool preset = router.flit.preset.has_value();
+    if (preset && router.flit.stages) fail("router.pipeline_stages", "router.pipeline_preset is given too; give one of the two");
+    if (router.flit.named_stages()) {
+      refuse_beside("router.pipeline", preset ? "router.pipeline_preset" : "router.pipeline_stages");
+    }
+    constexpr int kMostPacketVcs = 12;
+    if (scenario_.network.fidelity != models::Fidelity::flit && router.virtual_channels > kMostPacketVcs &&
+        sound({"router.virtual_channels", "network.fidelity"})) {
+      fail("router.virtual_channels", fmt::format("'{}' is out of range; valid: 1 to {} (16 with network.fidelity: flit)",
+                                                  router.virtual_channels, kMostPacketVcs));
+    }
+  }
+
+  void check_traffic() {
+    if (!scenario_.traffic || !sound({"traffic"})) return;
+    const workloads::TrafficSpec& traffic = *scenario_.traffic;
+    using workloads::SyntheticPattern;
+    const bool from_file = traffic.pattern == SyntheticPattern::permutation || traffic.pattern == SyntheticPattern::trace;
+    if (from_file && traffic.file.empty()) fail("traffic.file", "missing; permutation and trace need it");
+    if (!from_file && !traffic.file.empty()) fail("traffic.file", "is only for the patterns permutation and trace");
+    if (traffic.pattern == SyntheticPattern::hotspot && traffic.hotspots.empty()) {
+      fail("traffic.hotspots", "missing; hotspot needs at least one tile");
+    }
+    if (traffic.pattern != SyntheticPattern::hotspot && !traffic.hotspots.empty()) {
+      fail("traffic.hotspots", "is only for the pattern hotspot");
+    }
+    if (traffic.injection == workloads::InjectionProcess::on_off) return;
+    for (const char* key : {"traffic.burst_load", "traffic.burst_cycles"}) {
+      if (given(key)) fail(key, "is only for traffic.injection: on_off");
+    }
   }
 
   void check_heads() {

@@ -104,19 +104,34 @@ bool Codec<bool>::read(const ConfigNode& node, const ValueContext& context, bool
   return true;
 }
 
+namespace {
+
+Rational least(const Key& key) { return Rational(key.min.value_or(0)); }
+
+std::string range(const Key& key) {
+  const std::string low = key.positive ? "above 0" : fmt::format("{} or more", least(key).to_string());
+  if (!key.max) return low;
+  return key.positive ? fmt::format("above 0, at most {}", *key.max)
+                      : fmt::format("{} to {}", least(key).to_string(), *key.max);
+}
+
+}  // namespace
+
 bool Codec<Rational>::read(const ConfigNode& node, const ValueContext& context, Rational& out) {
   if (!context.expect_scalar(node)) return false;
   Rational value;
   if (!Rational::parse_decimal(node.text, value)) {
-    return context.fail(node.where, fmt::format("'{}' is not a decimal number", node.text));
+    return context.fail(node.where, fmt::format("'{}' is not a number; valid: {}", node.text, range(context.key)));
   }
-  if (value < Rational(0) || (context.key.positive && value == Rational(0))) {
-    const char* rule = context.key.positive ? "must be more than 0" : "must not be negative";
-    return context.fail(node.where, fmt::format("'{}' is out of range; {}", node.text, rule));
-  }
+  const Key& key = context.key;
+  const bool fits = (key.positive ? value > Rational(0) : value >= least(key)) && (!key.max || value <= Rational(*key.max)) &&
+                    value >= least(key);
+  if (!fits) return context.fail(node.where, fmt::format("'{}' is out of range; valid: {}", node.text, range(key)));
   out = value;
   return true;
 }
+
+std::string Codec<Rational>::type(const Key& key) { return "number, " + range(key); }
 
 bool Codec<std::string>::read(const ConfigNode& node, const ValueContext& context, std::string& out) {
   if (!context.expect_scalar(node)) return false;

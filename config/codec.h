@@ -85,12 +85,12 @@ struct Codec<bool> {
   static std::string type(const Key&) { return "true, false"; }
 };
 
-/// Decimal numbers without a unit, exact; more than 0 with Key::positive, not negative otherwise.
+/// Decimal numbers without a unit, exact: "0.1". Within Key::min (0 unless given) and Key::max; above 0 with Key::positive.
 template <>
 struct Codec<Rational> {
   static bool read(const ConfigNode& node, const ValueContext& context, Rational& out);
   static ConfigNode write(const Key&, const Rational& value) { return ConfigNode::make_literal(value.to_string()); }
-  static std::string type(const Key& key) { return key.positive ? "number above 0" : "number, 0 or more"; }
+  static std::string type(const Key& key);
 };
 
 /// Texts; one of Key::words when there are any; a file name when Key::is_path (then made absolute).

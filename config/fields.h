@@ -3,6 +3,7 @@
 #include "config/fields_hardware.h"
 #include "config/fields_model.h"
 #include "config/fields_plan.h"
+#include "config/fields_traffic.h"
 #include "config/scenario.h"
 
 namespace wafersim::config {
@@ -17,7 +18,11 @@ void fields(Visitor& visit, Scenario& scenario) {
       scenario.wafer);
   visit(Key{.name = "router", .doc = "The routers of the mesh."}, scenario.router);
   visit(Key{.name = "network", .doc = "How the network is simulated."}, scenario.network);
-  visit(Key{.name = "model", .doc = "The transformer that is trained.", .required = true}, scenario.model);
+  visit(Key{.name = "traffic",
+            .doc = "Packets made at random, for `wafersim traffic`: the network alone. A scenario that has it needs no model.",
+            .absent = "none"},
+        scenario.traffic);
+  visit(Key{.name = "model", .doc = "The transformer that is trained.", .required = !scenario.traffic}, scenario.model);
   visit(Key{.name = "training", .doc = "How it is trained."}, scenario.training);
   visit(Key{.name = "plan", .doc = "How training is split over tiles."}, scenario.plan);
   visit(Key{.name = "placement",

@@ -111,34 +111,76 @@ void fields(Visitor& visit, models::WaferSpec& spec) {
 }
 
 template <class Visitor>
+void fields(Visitor& visit, models::PipelineStages& spec) {
+  visit(Key{.name = "routing", .doc = "Route computation; 0 looks ahead.", .min = 0, .max = 1000}, spec.routing);
+  visit(Key{.name = "vc_allocation", .doc = "Allocation of a virtual channel behind the output.", .min = 1, .max = 1000},
+        spec.vc_allocation);
+  visit(Key{.name = "switch_allocation", .doc = "Allocation of the crossbar.", .min = 1, .max = 1000},
+        spec.switch_allocation);
+  visit(Key{.name = "traversal", .doc = "Through the crossbar.", .min = 0, .max = 1000}, spec.traversal);
+  visit(Key{.name = "credit", .doc = "Handling of a credit, on top of `router.credit_latency`.", .min = 0, .max = 1000},
+        spec.credit);
+  visit(Key{.name = "speculative", .doc = "The crossbar is bid for while a virtual channel is; both take one cycle then."},
+        spec.speculative);
+}
+
+/// The keys of `router` that say how flits are handled.
+template <class Visitor>
+void flit_fields(Visitor& visit, models::FlitRouterSpec& spec) {
+  visit(Key{.name = "flit_bytes",
+            .doc = "Size of a flit; auto is what a link carries in a cycle, rounded up.",
+            .positive = true,
+            .absent = "auto"},
+        spec.flit_bytes);
+  visit(Key{.name = "vc_buffer_flits",
+            .doc = "Instead of `router.vc_buffer`, in flits; auto is the smallest that keeps a link busy.",
+            .min = 1,
+            .max = 65535,
+            .absent = "auto"},
+        spec.vc_buffer_flits);
+  visit(Key{.name = "pipeline_preset",
+            .doc = "Instead of `router.pipeline`: p5 has a stage each for routing, VC allocation, switch allocation, traversal "
+                   "and link; p4 looks ahead for the route; p3 also allocates the switch speculatively.",
+            .absent = "none"},
+        spec.preset);
+  visit(Key{.name = "pipeline_stages", .doc = "Instead of `router.pipeline`: cycles of each stage.", .absent = "none"},
+        spec.stages);
+  visit(Key{.name = "allocator", .doc = "Of virtual channels and crossbar, with flits."}, spec.allocator);
+  visit(Key{.name = "switching",
+            .doc = "With flits: wormhole, or cut_through, where a packet needs room for all of it and keeps its output."},
+        spec.switching);
+}
+
+template <class Visitor>
 void fields(Visitor& visit, models::RouterSpec& spec) {
   visit(
       Key{.name = "routing",
           .doc = "How packets find their way, see [below](#routing); `run` simulates the first four.",
           .words = topology::routing_policy_names()},
       spec.routing);
-  visit(Key{.name = "virtual_channels", .doc = "Virtual channels of each input.", .min = 1, .max = 12},
+  visit(Key{.name = "virtual_channels", .doc = "Virtual channels of each input; at most 12 with packets.", .min = 1, .max = 16},
         spec.virtual_channels);
-  visit(Key{.name = "pipeline", .doc = "From a packet head's arrival to its first bid for an output."},
-        spec.pipeline);
+  visit.alternative(Key{.name = "pipeline", .doc = "From a packet head's arrival to its first bid for an output."},
+                    spec.pipeline, !spec.flit.named_stages());
   visit(Key{.name = "credit_latency",
             .doc = "Until a freed buffer is known upstream, at least one cycle; auto is the link's latency.",
             .positive = true,
             .absent = "auto"},
         spec.credit_latency);
-  visit(Key{.name = "vc_buffer",
-            .doc = "Buffer of each virtual channel, at least one packet; auto is the smallest that keeps a "
-                   "link busy.",
-            .positive = true,
-            .absent = "auto"},
-        spec.vc_buffer);
+  visit.alternative(Key{.name = "vc_buffer",
+                        .doc = "Buffer of each virtual channel, at least one packet; auto is the smallest that keeps a "
+                               "link busy.",
+                        .positive = true,
+                        .absent = "auto"},
+                    spec.vc_buffer, !spec.flit.vc_buffer_flits);
+  flit_fields(visit, spec.flit);
 }
 
 template <class Visitor>
 void fields(Visitor& visit, models::NetworkSpec& spec) {
   visit(Key{.name = "fidelity",
-            .doc = "Packets contend hop by hop, or (ideal) messages arrive in the cycle they are sent.",
-            .planned = {"flit", "analytic"}},
+            .doc = "Packets contend hop by hop, or their flits do, or (ideal) messages arrive in the cycle they are sent.",
+            .planned = {"analytic"}},
         spec.fidelity);
   visit(Key{.name = "packet_bytes",
             .doc = "Messages are cut into packets of at most this size.",

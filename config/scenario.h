@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/hardware.h"
 #include "models/transformer.h"
 #include "workloads/plan.h"
+#include "workloads/synthetic_traffic.h"
 
 namespace wafersim::config {
 
@@ -20,7 +22,11 @@ struct Scenario {
   workloads::TrainingSpec training;
   workloads::PlanSpec plan;
   workloads::PlacementSpec placement;
+  std::optional<workloads::TrafficSpec> traffic;  ///< for the network alone
   std::uint64_t seed = 1;
+
+  /// There is a model to train; a scenario with `traffic` may do without.
+  bool has_model() const { return model.layers > 0; }
 };
 
 struct LoadOptions {
@@ -36,5 +42,8 @@ Scenario load_scenario(const std::string& path, const LoadOptions& options = {})
 std::string to_yaml(const Scenario& scenario);
 /// The same tree as JSON text.
 std::string to_json(const Scenario& scenario);
+/// What of it matters to `wafersim traffic`: all but model, training, plan and placement.
+std::string traffic_json(const Scenario& scenario);
+std::string pattern_name(workloads::SyntheticPattern pattern);
 
 }  // namespace wafersim::config

@@ -8,6 +8,7 @@
 #include "models/hardware.h"
 #include "models/transformer.h"
 #include "workloads/plan.h"
+#include "workloads/synthetic_traffic.h"
 
 namespace wafersim::config {
 
@@ -51,7 +52,43 @@ struct Words<models::NicPorts> {
 template <>
 struct Words<models::Fidelity> {
   using E = models::Fidelity;
-  static constexpr std::array list = {WordList<E>{"packet", E::packet}, WordList<E>{"ideal", E::ideal}};
+  static constexpr std::array list = {WordList<E>{"packet", E::packet}, WordList<E>{"flit", E::flit},
+                                      WordList<E>{"ideal", E::ideal}};
+};
+
+template <>
+struct Words<models::PipelinePreset> {
+  using E = models::PipelinePreset;
+  static constexpr std::array list = {WordList<E>{"p3", E::p3}, WordList<E>{"p4", E::p4}, WordList<E>{"p5", E::p5}};
+};
+
+template <>
+struct Words<models::Allocator> {
+  using E = models::Allocator;
+  static constexpr std::array list = {WordList<E>{"islip", E::islip}, WordList<E>{"round_robin", E::round_robin}};
+};
+
+template <>
+struct Words<models::Switching> {
+  using E = models::Switching;
+  static constexpr std::array list = {WordList<E>{"wormhole", E::wormhole}, WordList<E>{"cut_through", E::cut_through}};
+};
+
+template <>
+struct Words<workloads::SyntheticPattern> {
+  using E = workloads::SyntheticPattern;
+  static constexpr std::array list = {WordList<E>{"uniform", E::uniform},         WordList<E>{"transpose", E::transpose},
+                                      WordList<E>{"bit_complement", E::bit_complement},
+                                      WordList<E>{"bit_reverse", E::bit_reverse}, WordList<E>{"shuffle", E::shuffle},
+                                      WordList<E>{"tornado", E::tornado},         WordList<E>{"tornado_x", E::tornado_x},
+                                      WordList<E>{"neighbour", E::neighbour},     WordList<E>{"hotspot", E::hotspot},
+                                      WordList<E>{"permutation", E::permutation}, WordList<E>{"trace", E::trace}};
+};
+
+template <>
+struct Words<workloads::InjectionProcess> {
+  using E = workloads::InjectionProcess;
+  static constexpr std::array list = {WordList<E>{"bernoulli", E::bernoulli}, WordList<E>{"on_off", E::on_off}};
 };
 
 template <>

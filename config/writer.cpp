@@ -99,4 +99,12 @@ std::string to_yaml(const Scenario& scenario) {
 
 std::string to_json(const Scenario& scenario) { return json_of(to_tree(scenario)).dump(2); }
 
+std::string traffic_json(const Scenario& scenario) {
+  nlohmann::ordered_json json = json_of(to_tree(scenario));
+  for (const char* section : {"model", "training", "plan", "placement"}) json.erase(section);
+  return json.dump(2);
+}
+
+std::string pattern_name(workloads::SyntheticPattern pattern) { return word_of(pattern); }
+
 }  // namespace wafersim::config

@@ -89,27 +89,41 @@ void resolve_links(const WaferSpec& wafer, HardwareModel& model) {
       resolve_duration(nic.message_overhead, model.clock, 0, "wafer.nic.message_overhead");
 }
 
+/// The buffer of a VC where packets are not parted, as the scenario gives it: in bytes or in flits.
+std::optional<DataSize> packet_buffer(const RouterSpec& router, const HardwareModel& model) {
+  if (!router.flit.vc_buffer_flits) return router.vc_buffer;
+  return DataSize{static_cast<Bytes>(*router.flit.vc_buffer_flits) * flit_size(router, model)};
+}
+
 /// Reads the link fields of `model`; called after resolve_links.
 void resolve_router(const RouterSpec& router, HardwareModel& model) {
   require_at_least(router.virtual_channels, 1, "router.virtual_channels");
   model.routing = router.routing;
   model.virtual_channels = router.virtual_channels;
-  model.router_cycles = resolve_duration(router.pipeline, model.clock, 0, "router.pipeline");
+  const std::optional<PipelineStages> stages = router.flit.named_stages();
+  model.router_cycles = stages ? static_cast<Cycle>(stages->cycles())
+                               : resolve_duration(router.pipeline, model.clock, 0, "router.pipeline");
   model.credit_cycles = router.credit_latency ? resolve_duration(*router.credit_latency, model.clock, 1,
                                                                  "router.credit_latency")
                                               : model.link_cycles;
-  if (!router.vc_buffer) {
-    // The injection link fills a VC of the first router, so its latency counts like a mesh link's.
-    model.vc_buffer_bytes =
-        default_vc_buffer(model.packet_bytes, model.link_bytes_per_cycle, model.router_cycles,
-                          std::max(model.link_cycles, model.injection_cycles), model.credit_cycles);
-    return;
+  // The injection link fills a VC of the first router, so its latency counts like a mesh link's.
+  const auto smallest_busy = [&router, &model] {
+    const Bytes unit = model.fidelity == Fidelity::flit ? flit_size(router, model) : 1;
+    const Bytes packet = ceil_div(model.packet_bytes, unit) * unit;
+    return default_vc_buffer(packet, model.link_bytes_per_cycle, model.router_cycles,
+                             std::max(model.link_cycles, model.injection_cycles), model.credit_cycles);
+  };
+  if (model.fidelity == Fidelity::flit && router.flit.switching == Switching::wormhole) {
+    model.vc_buffer_bytes = smallest_busy();  // between network interface and router; the mesh counts in flits
+    return resolve_flit_router(router, model);
   }
-  model.vc_buffer_bytes = router.vc_buffer->bytes;
+  const std::optional<DataSize> given = packet_buffer(router, model);
+  model.vc_buffer_bytes = given ? given->bytes : smallest_busy();
   if (model.vc_buffer_bytes < model.packet_bytes) {
     throw PlanError(fmt::format("router.vc_buffer: {} is smaller than one packet (network.packet_bytes: {})",
-                                to_string(*router.vc_buffer), to_string(DataSize{model.packet_bytes})));
+                                to_string(*given), to_string(DataSize{model.packet_bytes})));
   }
+  resolve_flit_router(router, model);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/quantity.h"
+#include "models/flit_router.h"
 #include "topology/mesh.h"
 
 namespace wafersim::models {
@@ -77,9 +78,10 @@ struct RouterSpec {
   Duration pipeline = Duration::of_cycles(1);  ///< R >= 0
   std::optional<Duration> credit_latency;      ///< Lc >= 1; absent = the link's latency
   std::optional<DataSize> vc_buffer;           ///< at least one packet; absent = smallest that keeps a link busy
+  FlitRouterSpec flit;
 };
 
-enum class Fidelity { packet, ideal };
+enum class Fidelity { packet, flit, ideal };
 
 struct NetworkSpec {
   Fidelity fidelity = Fidelity::packet;
@@ -123,6 +125,7 @@ struct HardwareModel {
   Cycle injection_cycles = 0;        ///< Linj
   Cycle ejection_cycles = 0;         ///< Leject
   Cycle message_overhead = 0;
+  FlitModel flit;                    ///< of the fidelity `flit` only
 
   double seconds(Cycle cycles) const { return static_cast<double>(cycles) / clock.hertz.to_double(); }
   /// DRAM bytes of one tile: its share of its die.

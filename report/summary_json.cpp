@@ -26,6 +26,7 @@ const char* sequence_parallel_name(workloads::SequenceParallel sp) {
 }
 
 const char* fidelity_name(models::Fidelity fidelity) {
+  if (fidelity == models::Fidelity::flit) return "flit";
   return fidelity == models::Fidelity::ideal ? "ideal" : "packet";
 }
 

@@ -66,6 +66,10 @@ struct NetworkContext {
   PortRate link_rate;
   PortRate injection_rate;
   PortRate ejection_rate;
+  Bytes buffer_unit;  ///< a packet takes whole ones of a buffer: bytes, or flits
+
+  /// Room that a packet takes in a VC of a local port.
+  Bytes buffered(Bytes packet) const { return buffer_unit == 1 ? packet : ceil_div(packet, buffer_unit) * buffer_unit; }
 
   NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh, const topology::Routing& routing,
                  const models::HardwareModel& hardware_in)
@@ -81,7 +85,8 @@ struct NetworkContext {
                                       hardware_in.ejection_bytes_per_cycle})),
         link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
         injection_rate(hardware_in.injection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
-        ejection_rate(hardware_in.ejection_bytes_per_cycle, time_scale, hardware_in.packet_bytes) {}
+        ejection_rate(hardware_in.ejection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
+        buffer_unit(hardware_in.fidelity == models::Fidelity::flit ? hardware_in.flit.flit_bytes : 1) {}
 };
 
 /// What went over one output port.

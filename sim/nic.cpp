@@ -145,7 +145,7 @@ void Nic::serve(unsigned lane_index) {
   for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
     const Message& message = network_.messages[index];
     const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
-    if (lanes_.credit(lane, message.vc).has_room(bytes, now, network_.credits)) {
+    if (lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
       inject(lane_index, index, before);
       if (lane.first != kNil) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
       return;
@@ -173,7 +173,7 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
 
   const ExactTime tail = lane.clock.occupy(now, packet.bytes, {}, network_.injection_rate);
   lane.last_injection = now;
-  lanes_.credit(lane, packet.vc).take(packet.bytes);
+  lanes_.credit(lane, packet.vc).take(network_.buffered(packet.bytes));
   if (hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
   ++packets_injected_;
   if (message.injected == kNever) message.injected = now;

@@ -50,7 +50,8 @@ struct Simulation::Parts {
         recorder(trace_in, options.record_steps),
         calendar("calendar", hardware.clock),
         network(calendar, mesh, checked(routing, mesh, trace_in), hardware),
-        wafer("wafer0", WaferParts{mesh, network, trace, recorder, shared_by_cores, options.core_factory}) {
+        flits(hardware.fidelity == models::Fidelity::flit ? std::make_unique<FlitMesh>("flits", mesh, network) : nullptr),
+        wafer("wafer0", WaferParts{mesh, network, flits.get(), trace, recorder, shared_by_cores, options.core_factory}) {
     if (options.record_memory) attach_timelines();
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
@@ -74,6 +75,7 @@ struct Simulation::Parts {
   NetworkContext network;
   SharedByCores shared_by_cores;
   std::vector<MemoryTimeline> timelines;  ///< by used tile
+  std::unique_ptr<FlitMesh> flits;  ///< of the fidelity `flit`
   Wafer wafer;
   WallClock::time_point started;
   WallClock::time_point last_progress;
@@ -148,7 +150,7 @@ void Simulation::Parts::measure_links(Measurements& out) const {
     for (const topology::Direction direction : topology::kAllDirections) {
       const topology::LinkId link = topology::Mesh::link(tile->id(), direction);
       if (!mesh.link_alive(link)) continue;
-      const PortStatistics& port = tile->router->engine().statistics(direction);
+      const PortStatistics port = flits ? flits->statistics(link) : tile->router->engine().statistics(direction);
       const Bytes bytes = std::accumulate(port.bytes_by_axis.begin(), port.bytes_by_axis.end(), Bytes{0});
       out.links.push_back({link, bytes, port.bytes_by_axis, port.packets, std::min(port.busy, out.cycles), port.queued});
       out.packet_hops += port.packets;
@@ -183,6 +185,7 @@ void Simulation::Parts::check(const Measurements& out) const {
                                       tile.final_bytes, tile.static_bytes));
     }
   }
+  if (!out.partial && flits && !options.core_factory) flits->check_empty();
   if (!out.partial && sent != received) {
     throw InternalError(fmt::format("{} B were sent and {} B received", sent, received));
   }
@@ -199,7 +202,10 @@ Measurements Simulation::run() {
   Calendar& calendar = parts.calendar;
   const double cpu_before = cpu_seconds();
   parts.started = parts.last_progress = WallClock::now();
-  if (parts.options.shuffle) calendar.shuffle(parts.options.seed);
+  if (parts.options.shuffle) {
+    calendar.shuffle(parts.options.seed);
+    if (parts.flits) parts.flits->shuffle(parts.options.seed);
+  }
   calendar.set_limit(parts.options.max_cycles);
   calendar.on_poll([&parts] { return parts.poll(); });
   if (!parts.options.core_factory) calendar.run_ahead();

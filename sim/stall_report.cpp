@@ -61,7 +61,8 @@ std::string describe_stall(const Wafer& wafer, const topology::Mesh& mesh, const
     if (!chain.empty()) text += "\n  " + chain;
   }
   for (const auto& tile : wafer.tiles()) {
-    const std::string stuck = tile->router->engine().describe_stall(tile->router->name());
+    const std::string stuck = tile->flit_router ? tile->flit_router->describe_stall()
+                                                : tile->router->engine().describe_stall(tile->router->name());
     if (!stuck.empty()) text += "\n  " + stuck;
   }
   return text;

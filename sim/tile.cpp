@@ -10,7 +10,11 @@ Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding
            const std::vector<Nic*>& nics)
     : sc_module(name), id_(id) {
   NetworkContext& network = parts.network;
-  router = std::make_unique<Router>("router", id, network);
+  if (parts.flits != nullptr) {
+    flit_router = std::make_unique<FlitRouter>("router", id, *parts.flits);
+  } else {
+    router = std::make_unique<Router>("router", id, network);
+  }
   if (binding == nullptr) return;
   const workloads::Trace& trace = parts.trace.trace();
   sram = network.arena.make<Sram>("sram", network.calendar, network.hardware, trace.layouts.at(binding->layout),
@@ -27,10 +31,21 @@ Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding
   core->sram.bind(sram->user_side);
   nic->core.bind(core->nic_side);
   nic->sram.bind(sram->user_side);
-  nic->router.bind(router->packets_in);
-  router->ejection.bind(nic->ejection);
-  router->injection_credits.bind(nic->injection_credits);
+  bind_nic();
   sram->set_context([this] { return core->describe(); });
+}
+
+void Tile::bind_nic() {
+  const auto bind = [this](auto& its_router) {
+    nic->router.bind(its_router.packets_in);
+    its_router.ejection.bind(nic->ejection);
+    its_router.injection_credits.bind(nic->injection_credits);
+  };
+  if (flit_router) {
+    bind(*flit_router);
+  } else {
+    bind(*router);
+  }
 }
 
 Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(name) {
@@ -59,7 +74,7 @@ Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(
     nics_[id] = tile.nic.get();
     cores_[id] = tile.core;
   }
-  bind_links(parts);
+  if (parts.flits == nullptr) bind_links(parts);
   if (parts.network.hardware.dram_capacity != 0) bind_drams(parts);
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/core.h"
 #include "sim/dram.h"
+#include "sim/flit_mesh.h"
 #include "sim/nic.h"
 #include "sim/router.h"
 #include "sim/sram.h"
@@ -17,6 +18,7 @@ namespace wafersim::sim {
 struct WaferParts {
   const topology::Mesh& mesh;
   NetworkContext& network;
+  FlitMesh* flits;  ///< null: routers of packets
   const CompiledTrace& trace;
   StepRecorder& recorder;
   SharedByCores& shared_by_cores;
@@ -33,13 +35,17 @@ class Tile : public sc_core::sc_module {
   TileId id() const { return id_; }
   bool used() const { return core != nullptr; }
 
+  // One of the two.
   std::unique_ptr<Router> router;
+  std::unique_ptr<FlitRouter> flit_router;
   // In the network's arena, as the state of the router: on huge pages, a tile's together.
   Arena::Owned<Sram> sram;
   Arena::Owned<Nic> nic;
   Core* core = nullptr;
 
  private:
+  void bind_nic();
+
   Arena::Owned<TraceCore> trace_core_;
   std::unique_ptr<Core> other_core_;  ///< of WaferParts::core_factory
   TileId id_;

@@ -54,7 +54,7 @@ class Presets : public testing::Test {
   /// Reading back what was written gives the same scenario.
   void expect_round_trip(const Scenario& scenario) const {
     const std::string resolved = to_yaml(scenario);
-    EXPECT_EQ(resolved.find("preset"), std::string::npos);
+    EXPECT_EQ(resolved.find(" preset:"), std::string::npos);
     EXPECT_EQ(to_yaml(load(resolved)), resolved);
     EXPECT_EQ(to_json(load(resolved)), to_json(scenario));
   }

@@ -1,0 +1,107 @@
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "analysis/ideal_saturation.h"
+#include "analysis/load_sweep.h"
+#include "apps/commands.h"
+#include "apps/console.h"
+#include "apps/interrupt.h"
+#include "apps/refuse.h"
+#include "apps/routes.h"
+#include "config/scenario.h"
+#include "report/atomic_file.h"
+#include "report/latency_chart.h"
+#include "report/run_directory.h"
+#include "report/traffic_report.h"
+#include "sim/flit_traffic.h"
+
+namespace wafersim::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A scenario taken to where its traffic can be simulated.
+struct TrafficSetup {
+  explicit TrafficSetup(const ScenarioArguments& arguments)
+      : scenario(load(arguments)),
+        hardware(models::resolve_hardware(scenario.wafer, scenario.router, scenario.network)),
+        mesh(scenario.wafer.mesh),
+        spec(*scenario.traffic),
+        destinations(spec, mesh),
+        routing(make_safe_routing(hardware, mesh)) {}
+
+  static config::Scenario load(const ScenarioArguments& arguments) {
+    config::Scenario scenario = config::load_scenario(arguments.path, {arguments.overrides, {}});
+    if (!scenario.traffic) {
+      refuse(arguments.path, "traffic", "missing; `wafersim traffic` needs this section");
+    }
+    if (scenario.network.fidelity != models::Fidelity::flit) {
+      refuse(arguments.path, "network.fidelity", "`wafersim traffic` needs: flit");
+    }
+    if (scenario.router.routing == "balanced") {
+      refuse(arguments.path, "router.routing", "'balanced' is made for the traffic of a plan");
+    }
+    return scenario;
+  }
+
+  sim::TrafficMeasurement run(const Rational& load, std::uint64_t seed) const {
+    workloads::TrafficSpec loaded = spec;
+    loaded.load = load;
+    sim::FlitTrafficOptions options;
+    options.seed = seed;
+    options.interrupted = InterruptGuard::interrupted;
+    return sim::run_flit_traffic(mesh, *routing, hardware, loaded, options);
+  }
+
+  const config::Scenario scenario;
+  const models::HardwareModel hardware;
+  const topology::Mesh mesh;
+  const workloads::TrafficSpec& spec;
+  const workloads::Destinations destinations;
+  const std::unique_ptr<topology::Routing> routing;
+};
+
+void write_file(const fs::path& path, const std::string& text) {
+  report::AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void write_results(const fs::path& directory, const report::TrafficReport& report) {
+  report::prepare_directory(directory, true);
+  write_file(directory / "traffic.csv", report::traffic_csv(report));
+  if (report.sweep) write_file(directory / "latency.svg", report::latency_chart(report));
+  write_file(directory / "traffic.json", report::traffic_json(report));
+}
+
+}  // namespace
+
+ExitStatus traffic_command(const TrafficArguments& arguments) {
+  const TrafficSetup setup(arguments.scenario);
+  const InterruptGuard guard;
+  report::TrafficReport report;
+  report.name = setup.scenario.name;
+  report.scenario_json = config::traffic_json(setup.scenario);
+  report.pattern = config::pattern_name(setup.spec.pattern);
+  report.mesh = topology::to_string(setup.mesh.shape());
+  const bool recorded = setup.spec.pattern == workloads::SyntheticPattern::trace;
+  if (arguments.sweep && recorded) {
+    refuse(arguments.scenario.path, "traffic.pattern", "a recorded trace has no load to sweep");
+  }
+  if (!recorded) {
+    report.ideal = analysis::ideal_saturation(setup.destinations, *setup.routing, setup.mesh, setup.hardware);
+  }
+  const auto run = [&setup](const Rational& load, std::uint64_t seed) { return setup.run(load, seed); };
+  const int runs = recorded ? 1 : setup.spec.seeds;
+  if (arguments.sweep) {
+    report.sweep = analysis::sweep_loads(setup.spec.sweep, report.ideal->load, runs, setup.scenario.seed, run);
+  } else {
+    report.point = analysis::measure_load(setup.spec.load, runs, setup.scenario.seed, run);
+  }
+  if (InterruptGuard::interrupted()) return ExitStatus::interrupted;
+  if (!arguments.directory.empty()) write_results(arguments.directory, report);
+  print(arguments.json ? report::traffic_json(report) : report::traffic_text(report));
+  return ExitStatus::done;
+}
+
+}  // namespace wafersim::apps

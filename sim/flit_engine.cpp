@@ -1,0 +1,321 @@
+#include "sim/flit_engine.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace wafersim::sim {
+namespace {
+
+constexpr unsigned opposite(unsigned port) { return (port + 2) % kMeshPorts; }
+
+constexpr std::uint32_t kUnlimited = std::uint32_t{1} << 30;
+constexpr std::size_t kAhead = 6;  ///< arrivals whose data is asked for in advance
+
+Cycle longest_delay(const models::HardwareModel& hardware) {
+  const models::PipelineStages& stages = hardware.flit.stages;
+  const auto stage = static_cast<Cycle>(std::max({stages.routing, stages.vc_allocation, stages.switch_allocation}));
+  const auto fixed = static_cast<Cycle>(stages.traversal + stages.credit);
+  const Cycle wires = std::max(hardware.link_cycles, hardware.injection_cycles + 1) + hardware.ejection_cycles;
+  return 8 + stage + fixed + wires + hardware.credit_cycles + hardware.router_cycles;
+}
+
+}  // namespace
+
+std::unique_ptr<FlitNetwork> FlitNetwork::make(const FlitNetworkSpec& spec, FlitTerminals& terminals) {
+  const models::HardwareModel& hardware = spec.hardware;
+  if (hardware.virtual_channels > models::kMaxFlitVcs) {
+    throw PlanError(fmt::format("router.virtual_channels: {} is out of range; a flit router has at most {}",
+                                hardware.virtual_channels, models::kMaxFlitVcs));
+  }
+  constexpr std::uint32_t kMaxBuffer = 0xffff;
+  const std::uint32_t largest = std::max(hardware.flit.vc_buffer_flits, spec.injection_buffer_flits);
+  if (largest > kMaxBuffer) {
+    throw PlanError(fmt::format("a buffer of {} flits of {} B is too large; valid: at most {} flits (router.flit_bytes, "
+                                "router.vc_buffer, network.packet_bytes)",
+                                largest, hardware.flit.flit_bytes, kMaxBuffer));
+  }
+  if (hardware.nic_ports == models::NicPorts::single) {
+    return std::make_unique<FlitEngine<kSinglePort>>(spec, terminals);
+  }
+  return std::make_unique<FlitEngine<kPortPerDirection>>(spec, terminals);
+}
+
+std::uint64_t FlitNetwork::flit_hops() const {
+  std::uint64_t hops = 0;
+  for (const std::uint64_t flits : link_flits_) hops += flits;
+  return hops;
+}
+
+template <unsigned kPorts>
+FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& terminals)
+    : terminals_(terminals),
+      routes_(spec.routes),
+      stages_(spec.hardware.flit.stages),
+      allocator_(spec.hardware.flit.allocator),
+      cut_through_(spec.hardware.flit.switching == models::Switching::cut_through),
+      report_heads_(spec.report_heads),
+      limited_ejection_(spec.ejection_buffer_flits != 0),
+      vcs_(static_cast<unsigned>(spec.hardware.virtual_channels)),
+      vc_bits_(static_cast<unsigned>(std::bit_width(vcs_ - 1U))),
+      mesh_buffer_(spec.hardware.flit.vc_buffer_flits),
+      flit_bytes_(spec.hardware.flit.flit_bytes),
+      arrivals_(longest_delay(spec.hardware)),
+      credits_(arrivals_.horizon()),
+      sink_credits_(arrivals_.horizon()),
+      packet_credits_(arrivals_.horizon()),
+      stage_ends_(arrivals_.horizon()) {
+  build(spec);
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
+  const models::HardwareModel& hardware = spec.hardware;
+  credit_delay_ = 1 + hardware.credit_cycles + static_cast<Cycle>(stages_.credit);
+  if (cut_through_) {
+    injection_extra_ = hardware.router_cycles;
+    to_next_ = hardware.link_cycles + hardware.router_cycles;
+  } else {
+    to_link_ = 1 + static_cast<Cycle>(stages_.traversal);
+    to_next_ = to_link_ + hardware.link_cycles;
+    sink_delay_ = to_link_ + hardware.ejection_cycles + credit_delay_;
+  }
+  const std::uint64_t scale = common_time_scale({hardware.link_bytes_per_cycle, hardware.ejection_bytes_per_cycle});
+  link_rate_ = PortRate(hardware.link_bytes_per_cycle, scale, flit_bytes_);
+  ejection_rate_ = PortRate(hardware.ejection_bytes_per_cycle, scale, flit_bytes_);
+  const ExactTime one{1, 0};
+  slow_ports_ = link_rate_.serialization(flit_bytes_) > one || ejection_rate_.serialization(flit_bytes_) > one;
+
+  const TileId tiles = spec.mesh.tile_count();
+  const std::size_t slots = std::size_t{tiles} << (kPortBits + vc_bits_);
+  require_invariant(slots < (std::size_t{1} << 32), "too many virtual channels for one flit network");
+  routers_.resize(tiles);
+  inputs_.resize(slots);
+  outputs_.resize(slots);
+  link_flits_.resize(spec.mesh.link_slots());
+  active_.resize(ceil_div<std::size_t>(tiles, 64));
+  if (cut_through_) held_.resize(std::size_t{tiles} * kPorts);
+  if (slow_ports_) clocks_.resize(std::size_t{tiles} * kPorts);
+  if (report_heads_) ready_at_.resize(slots);
+  for (TileId tile = 0; tile < tiles; ++tile) {
+    if (!spec.mesh.alive(tile)) continue;
+    State& state = routers_[tile];
+    for (const topology::Direction direction : topology::kAllDirections) {
+      if (!spec.mesh.link_alive(topology::Mesh::link(tile, direction))) continue;
+      const auto port = static_cast<unsigned>(direction);
+      const TileId neighbour = spec.mesh.neighbour(tile, direction);
+      state.next[port] = input_vc(neighbour, opposite(port), 0);
+      state.upstream[port] = input_vc(neighbour, opposite(port), 0);
+    }
+    give_buffers(tile, spec);
+  }
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::give_buffers(std::uint32_t router, const FlitNetworkSpec& spec) {
+  State& state = routers_[router];
+  for (unsigned port = 0; port < kPorts; ++port) {
+    const bool mesh = port < kMeshPorts;
+    if (mesh && !spec.mesh.link_alive(topology::Mesh::link(router, static_cast<topology::Direction>(port)))) continue;
+    state.free_vcs[port] = state.credit_vcs[port] = static_cast<VcSet>((1U << vcs_) - 1);
+    const std::uint32_t size = mesh ? mesh_buffer_ : spec.injection_buffer_flits;
+    const std::uint32_t ring = std::bit_ceil(size);
+    for (unsigned vc = 0; vc < vcs_; ++vc) {
+      InputVc& in = inputs_of(router)[local(port, vc)];
+      in.base = static_cast<std::uint32_t>(buffers_.size());
+      in.mask = static_cast<std::uint16_t>(ring - 1);
+      require_invariant(buffers_.size() + ring < (std::size_t{1} << 32), "too many buffers for one flit network");
+      buffers_.resize(buffers_.size() + ring);
+      const std::uint32_t sink = limited_ejection_ ? spec.ejection_buffer_flits : kUnlimited;
+      outputs_of(router)[local(port, vc)].credits = mesh ? mesh_buffer_ : sink;
+    }
+  }
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::step(Cycle now) {
+  arrivals_out_ = &arrivals_.slot(now + to_next_);
+  credits_out_ = &credits_.slot(now + credit_delay_);
+  deliver(now);
+  const bool long_stages = !stage_ends_.slot(now).empty();
+  if (long_stages) check_stage_ends(now);
+  if (shuffle_) [[unlikely]] {
+    evaluate_shuffled(now);
+  } else {
+    for (std::size_t word = 0; word < active_.size(); ++word) {
+      for (std::uint64_t left = active_[word]; left != 0; left &= left - 1) {
+        evaluate(static_cast<std::uint32_t>(word * 64 + static_cast<unsigned>(std::countr_zero(left))), now);
+      }
+    }
+  }
+  if (long_stages) apply_stage_ends(now);
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::evaluate(std::uint32_t router, Cycle now) {
+  ++router_cycles_;
+  if (cut_through_) {
+    evaluate_cut_through(router, now);
+  } else {
+    evaluate_wormhole(router, now);
+  }
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::evaluate_shuffled(Cycle now) {
+  std::vector<std::uint32_t> routers;
+  for (std::uint32_t router = 0; router < routers_.size(); ++router) {
+    if ((active_[router / 64] >> (router % 64) & 1U) != 0) routers.push_back(router);
+  }
+  for (std::size_t i = routers.size(); i > 1; --i) std::swap(routers[i - 1], routers[shuffle_->below(i)]);
+  for (const std::uint32_t router : routers) evaluate(router, now);
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::deliver(Cycle now) {
+  if (cut_through_) {
+    for (const PacketCredit& credit : packet_credits_.slot(now)) take_packet_credit(credit, now);
+    packet_credits_.slot(now).clear();
+  }
+  for (const std::uint32_t output_vc : credits_.slot(now)) take_credit(output_vc);
+  credits_.slot(now).clear();
+  for (const std::uint32_t output_vc : sink_credits_.slot(now)) take_credit(output_vc);
+  sink_credits_.slot(now).clear();
+  std::vector<Arrival>& arrivals = arrivals_.slot(now);
+  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    if (i + kAhead < arrivals.size()) {
+      const std::uint32_t coming = arrivals[i + kAhead].input_vc;
+      __builtin_prefetch(&inputs_[coming]);
+      __builtin_prefetch(&routers_[coming >> (kPortBits + vc_bits_)]);
+    }
+    receive(arrivals[i], now);
+  }
+  arrivals.clear();
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::receive(const Arrival& arrival, Cycle now) {
+  const std::uint32_t router = arrival.input_vc >> (kPortBits + vc_bits_);
+  InputVc& in = inputs_[arrival.input_vc];
+  buffers_[in.base + ((in.first + in.count) & in.mask)] = arrival.flit;
+  ++in.count;
+  activate(router);
+  if (in.count != 1) return;
+  State& state = routers_[router];
+  const unsigned in_router = arrival.input_vc & ((1U << (kPortBits + vc_bits_)) - 1);
+  const PortVc at{static_cast<std::uint8_t>(in_router >> vc_bits_),
+                  static_cast<std::uint8_t>(in_router & ((1U << vc_bits_) - 1))};
+  if (in.state == VcState::idle) {
+    if (cut_through_) {
+      start_bidding(router, state, at, now);
+    } else {
+      start_packet(router, state, in, at, now);
+    }
+  } else if (!cut_through_ && in.state == VcState::active) {
+    if ((state.credit_vcs[in.output] >> in.output_vc & 1U) != 0) state.request_switch(in.output, at.port, at.vc);
+  }
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::take_credit(std::uint32_t output_vc) {
+  OutputVc& out = outputs_[output_vc];
+  if (++out.credits != 1) return;
+  const std::uint32_t router = output_vc >> (kPortBits + vc_bits_);
+  State& state = routers_[router];
+  const unsigned in_router = output_vc & ((1U << (kPortBits + vc_bits_)) - 1);
+  const unsigned output = in_router >> vc_bits_;
+  const unsigned vc = in_router & ((1U << vc_bits_) - 1);
+  state.credit_vcs[output] = static_cast<VcSet>(state.credit_vcs[output] | 1U << vc);
+  if ((state.free_vcs[output] >> vc & 1U) != 0) return;
+  if (inputs_of(router)[local(out.owner)].count == 0) return;
+  state.request_switch(output, out.owner.port, out.owner.vc);
+  activate(router);
+}
+
+template <unsigned kPorts>
+unsigned FlitEngine<kPorts>::output_for(TileId tile, unsigned port, std::uint32_t packet) const {
+  const topology::Hop hop = routes_.next(tile, packets_[packet].destination);
+  if (hop != topology::Hop::local) [[likely]] {
+    require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
+    return static_cast<unsigned>(hop);
+  }
+  if (kPorts == kMeshPorts + 1) return kMeshPorts;
+  return kMeshPorts + (port < kMeshPorts ? port : kSelfLane);
+}
+
+/// A flit leaves the router by `output`.
+template <unsigned kPorts>
+void FlitEngine<kPorts>::forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now) {
+  ++router_traversals_;
+  if (slow_ports_) occupy_port(router, output.port, now);
+  if (output.port < kMeshPorts) [[likely]] {
+    arrivals_out_->push_back({state.next[output.port] + output.vc, flit});
+    ++link_flits_[router * kMeshPorts + output.port];
+  } else {
+    terminals_.eject(router, output.port - kMeshPorts, flit, now + to_link_);
+  }
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::occupy_port(std::uint32_t router, unsigned output, Cycle now) {
+  const PortRate& rate = output < kMeshPorts ? link_rate_ : ejection_rate_;
+  clocks_[std::size_t{router} * kPorts + output].occupy(now, flit_bytes_, {}, rate);
+}
+
+template <unsigned kPorts>
+Cycle FlitEngine<kPorts>::next_work(Cycle now) const {
+  if (std::any_of(active_.begin(), active_.end(), [](std::uint64_t word) { return word != 0; })) return now + 1;
+  for (Cycle at = now + 1; at <= now + arrivals_.horizon(); ++at) {
+    const bool work = !arrivals_.slot(at).empty() || !credits_.slot(at).empty() || !packet_credits_.slot(at).empty() ||
+                      !sink_credits_.slot(at).empty() || !stage_ends_.slot(at).empty();
+    if (work) return at;
+  }
+  return kNever;
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::check_empty() const {
+  for (std::size_t router = 0; router < routers_.size(); ++router) {
+    const State& state = routers_[router];
+    require_invariant(state.wants_vc == 0 && state.wants_switch == 0 && state.routing == 0,
+                      "a flit router has work left in an empty network");
+    for (unsigned port = 0; port < kPorts; ++port) {
+      for (unsigned vc = 0; vc < vcs_; ++vc) {
+        const std::size_t slot = (router << (kPortBits + vc_bits_)) + local(port, vc);
+        const InputVc& in = inputs_[slot];
+        require_invariant(in.count == 0 && in.state == VcState::idle, "a flit was left in a buffer");
+        const std::uint32_t credits = outputs_[slot].credits;
+        const bool exists = state.credit_vcs[port] != 0 || state.free_vcs[port] != 0;
+        if (port >= kMeshPorts || !exists) continue;
+        require_invariant(credits == mesh_buffer_, "a credit was lost or made");
+        require_invariant((state.free_vcs[port] >> vc & 1U) != 0, "a virtual channel was not given back");
+      }
+    }
+  }
+}
+
+template <unsigned kPorts>
+std::string FlitEngine<kPorts>::describe_stall(TileId tile, const std::string& name) const {
+  static constexpr const char* kDirections[] = {"north", "east", "south", "west"};
+  const auto port_name = [](unsigned port) { return port < kMeshPorts ? kDirections[port] : "local"; };
+  std::string text;
+  for (unsigned port = 0; port < kPorts; ++port) {
+    for (unsigned vc = 0; vc < vcs_; ++vc) {
+      const InputVc& in = inputs_[input_vc(tile, port, vc)];
+      if (in.count == 0) continue;
+      const Flit flit = buffers_[in.base + in.first];
+      const char* waits = in.state == VcState::active ? "for room behind or the switch" : "for a virtual channel";
+      text += fmt::format("{}: input {} VC {} holds {} flits, the first of a packet to tile {}, which wants output {} and "
+                          "waits {}\n",
+                          name, port_name(port), vc, in.count, packets_[flit.packet()].destination,
+                          port_name(in.output), waits);
+    }
+  }
+  return text;
+}
+
+template class FlitEngine<kSinglePort>;
+template class FlitEngine<kPortPerDirection>;
+
+}  // namespace wafersim::sim

@@ -1,0 +1,179 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "sim/delay_line.h"
+#include "sim/flit_network.h"
+#include "sim/flit_router_state.h"
+#include "sim/port_clock.h"
+
+namespace wafersim::sim {
+
+inline constexpr unsigned kSinglePort = kMeshPorts + local_ports(models::NicPorts::single);
+inline constexpr unsigned kPortPerDirection = kMeshPorts + local_ports(models::NicPorts::per_direction);
+
+/// The FlitNetwork of routers with kPorts ports: the mesh directions, then the local ports. Private to sim/; one class in
+/// four sources: links and buffers (flit_engine.cpp), wormhole routers (flit_wormhole.cpp, flit_long_stages.cpp) and cut-through
+/// routers (flit_cut_through.cpp).
+template <unsigned kPorts>
+class FlitEngine final : public FlitNetwork {
+ public:
+  FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& terminals);
+
+  void inject(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) override {
+    arrivals_.slot(at + injection_extra_).push_back({input_vc(tile, kMeshPorts + lane, vc), flit});
+  }
+  void step(Cycle now) override;
+  Cycle next_work(Cycle now) const override;
+  Cycle horizon() const override { return arrivals_.horizon() - injection_extra_; }
+  void check_empty() const override;
+  std::string describe_stall(TileId tile, const std::string& name) const override;
+
+ private:
+  using State = RouterState<kPorts>;
+  static constexpr unsigned kPortBits = kPorts <= 8 ? 3 : 4;
+
+  struct Arrival {
+    std::uint32_t input_vc;
+    Flit flit;
+  };
+  /// The room of a whole packet, in cut-through.
+  struct PacketCredit {
+    std::uint32_t output_vc;
+    std::uint32_t flits;
+  };
+  /// The end of a stage that takes more than one cycle.
+  struct StageEnd {
+    enum class Stage : std::uint8_t { routing, vc, switching };
+    std::uint32_t router;
+    Stage stage;
+    bool granted;
+    PortVc input;
+    PortVc output;
+  };
+  struct VcGrant {
+    PortVc input;
+    PortVc output;
+  };
+  struct SwitchGrant {
+    PortVc input;
+    std::uint8_t output;
+    bool speculative;
+  };
+  template <class Grant>
+  struct Grants {
+    std::array<Grant, std::size_t{kPorts} * models::kMaxFlitVcs> items;
+    unsigned count = 0;
+    void add(const Grant& grant) { items[count++] = grant; }
+    const Grant* begin() const { return items.data(); }
+    const Grant* end() const { return items.data() + count; }
+  };
+  /// A cut-through output.
+  struct Held {
+    bool held = false;
+    PortVc by{};
+    PortVc first{};                 ///< round-robin: where the search starts
+    std::uint32_t uncredited = 0;   ///< packets behind whose room has not come back
+    Cycle last_credit = 0;
+  };
+
+  std::uint32_t input_vc(TileId tile, unsigned port, unsigned vc) const {
+    return ((tile << kPortBits | port) << vc_bits_) | vc;
+  }
+  InputVc* inputs_of(std::uint32_t router) { return &inputs_[std::size_t{router} << (kPortBits + vc_bits_)]; }
+  OutputVc* outputs_of(std::uint32_t router) { return &outputs_[std::size_t{router} << (kPortBits + vc_bits_)]; }
+  std::size_t local(unsigned port, unsigned vc) const { return std::size_t{port} << vc_bits_ | vc; }
+  std::size_t local(PortVc at) const { return local(at.port, at.vc); }
+  void activate(std::uint32_t router) { active_[router / 64] |= std::uint64_t{1} << (router % 64); }
+
+  // flit_engine.cpp
+  void build(const FlitNetworkSpec& spec);
+  void give_buffers(std::uint32_t router, const FlitNetworkSpec& spec);
+  void evaluate(std::uint32_t router, Cycle now);
+  void evaluate_shuffled(Cycle now);
+  void deliver(Cycle now);
+  void receive(const Arrival& arrival, Cycle now);
+  void take_credit(std::uint32_t output_vc);
+  unsigned output_for(TileId tile, unsigned port, std::uint32_t packet) const;
+  Flit pop(InputVc& from) {
+    const Flit flit = buffers_[from.base + from.first];
+    from.first = (from.first + 1) & from.mask;
+    --from.count;
+    return flit;
+  }
+  void forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now);
+  bool port_free(std::uint32_t router, unsigned output, Cycle now) const {
+    return !slow_ports_ || clocks_[std::size_t{router} * kPorts + output].free_at() <= now;
+  }
+  void occupy_port(std::uint32_t router, unsigned output, Cycle now);
+
+  // flit_wormhole.cpp
+  void evaluate_wormhole(std::uint32_t router, Cycle now);
+  void start_packet(std::uint32_t router, State& state, InputVc& from, PortVc at, Cycle front_since);
+  void wait_for_vc(State& state, InputVc& from, PortVc at);
+  void end_routing(std::uint32_t router, State& state);
+  void allocate_vcs(State& state, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
+  void grant_first(const State& state, unsigned output, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
+  void choose_first(const State& state, unsigned output, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
+  PortSet speculative_outputs(const State& state) const;
+  void allocate_switch(std::uint32_t router, State& state, Grants<SwitchGrant>& grants, Cycle now);
+  void grant_switch(State& state, unsigned port, unsigned output, Grants<SwitchGrant>& grants);
+  void choose_switch(State& state, PortSet outputs, PortSet speculative, Grants<SwitchGrant>& grants);
+  void take_vc(std::uint32_t router, State& state, InputVc* in, OutputVc* out, const VcGrant& grant);
+  void use_switch(std::uint32_t router, State& state, const SwitchGrant& grant, Cycle now);
+  void send(std::uint32_t router, State& state, PortVc input, Cycle now);
+  void begin_long_vc_stage(std::uint32_t router, State& state, const Grants<VcGrant>& grants, PortSet outputs, Cycle now);
+  void begin_long_switch_stage(std::uint32_t router, State& state, const Grants<SwitchGrant>& grants, Cycle now);
+  void check_stage_ends(Cycle now);
+  void apply_stage_ends(Cycle now);
+  bool can_act(const State& state) const;
+
+  // flit_cut_through.cpp
+  void evaluate_cut_through(std::uint32_t router, Cycle now);
+  void start_bidding(std::uint32_t router, State& state, PortVc at, Cycle now);
+  void arbitrate(std::uint32_t router, State& state, unsigned output, Cycle now);
+  bool stream(std::uint32_t router, State& state, unsigned output, Cycle now);
+  void take_packet_credit(const PacketCredit& credit, Cycle now);
+
+  FlitTerminals& terminals_;
+  const RouteLookup& routes_;
+  models::PipelineStages stages_;
+  models::Allocator allocator_;
+  bool cut_through_;
+  bool report_heads_;
+  bool slow_ports_ = false;      ///< some port takes more than one cycle for a flit
+  bool limited_ejection_ = false;
+  unsigned vcs_;
+  unsigned vc_bits_;
+  std::uint32_t mesh_buffer_;
+  Cycle to_link_ = 0;            ///< from the cycle of a grant to that on the link
+  Cycle to_next_ = 0;            ///< ... to the arrival behind the link
+  Cycle credit_delay_ = 0;       ///< ... until the place that was left is known upstream
+  Cycle sink_delay_ = 0;         ///< ... until a terminal's place is known
+  Cycle injection_extra_ = 0;
+
+  HugeVector<State> routers_;
+  HugeVector<InputVc> inputs_;
+  HugeVector<OutputVc> outputs_;
+  HugeVector<Flit> buffers_;
+  HugeVector<Held> held_;        ///< cut-through: by router and output
+  HugeVector<PortClock> clocks_; ///< with slow ports: by router and output
+  HugeVector<Cycle> ready_at_;   ///< with reports of heads: by input VC, when its head could first be granted the switch
+  PortRate link_rate_;
+  PortRate ejection_rate_;
+  Bytes flit_bytes_;
+  std::vector<std::uint64_t> active_;  ///< routers to visit, a bit each
+
+  DelayLine<Arrival> arrivals_;
+  DelayLine<std::uint32_t> credits_;        ///< output VCs
+  DelayLine<std::uint32_t> sink_credits_;   ///< output VCs to terminals
+  DelayLine<PacketCredit> packet_credits_;
+  DelayLine<StageEnd> stage_ends_;
+  // Of the current cycle.
+  std::vector<Arrival>* arrivals_out_ = nullptr;
+  std::vector<std::uint32_t>* credits_out_ = nullptr;
+  std::array<VcSet, std::size_t{16} * models::kMaxFlitVcs> offered_{};  ///< scratch, zero between uses
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/flit_network.h"
+#include "sim/interfaces.h"
+#include "sim/network.h"
+
+namespace wafersim::sim {
+
+/// The flit network of a wafer as its calendar drives it: evaluated in each cycle in which a flit moves or arrives, after
+/// cores and network interfaces. Takes the packets of the network interfaces apart and puts them together again.
+class FlitMesh final : public sc_core::sc_module, public Client, private FlitTerminals {
+ public:
+  /// Throws PlanError as FlitNetwork::make does, and when a cut-through buffer holds no packet.
+  FlitMesh(sc_core::sc_module_name name, const topology::Mesh& mesh, NetworkContext& network);
+
+  /// What a tile's packets leave the network by; null where the tile has no network interface.
+  void connect(TileId tile, EjectionSink* nic, CreditSink* nic_credits);
+  /// The head of `packet` is at local port packet.input of the tile's router at `head_at`.
+  void receive(TileId tile, std::uint32_t packet, Cycle head_at);
+  void update(unsigned kind, std::uint32_t payload) override;
+  void evaluate() override;
+
+  void shuffle(std::uint64_t seed) { flits_->shuffle(seed); }
+  PortStatistics statistics(topology::LinkId link) const;
+  std::string describe_stall(TileId tile, const std::string& name) const { return flits_->describe_stall(tile, name); }
+  /// Throws InternalError when something is left in the network, or flits that went in did not come out.
+  void check_empty() const;
+
+ private:
+  /// A packet of the NetworkContext on its way as flits.
+  struct Parcel {
+    std::uint32_t next = kNil;  ///< behind it in its lane
+    std::uint32_t packet = kNil;
+    std::uint32_t flits = 0;
+    std::uint8_t vc = 0;
+    workloads::Axis axis = workloads::Axis::none;
+    Bytes bytes = 0;
+    Cycle head_at = 0;
+    Cycle queued = 0;
+  };
+  /// An injection port: parcels whose flits are still to come, first of all those of the first.
+  struct Lane {
+    std::uint32_t first = kNil;
+    std::uint32_t last = kNil;
+    std::uint32_t sent = 0;
+    Cycle due = kNever;      ///< of the next flit
+    Cycle free_at = 0;       ///< the flit before has come
+  };
+  struct TileEnds {
+    EjectionSink* nic = nullptr;
+    CreditSink* credits = nullptr;
+  };
+
+  void eject(TileId tile, unsigned lane, Flit flit, Cycle at) override;
+  void injection_credit(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) override;
+  void head_sent(TileId tile, unsigned output, std::uint32_t parcel, Cycle waited) override;
+  void hand_over(TileId tile, std::uint32_t parcel, Cycle tail_at);
+  void send_due_flits(Cycle now);
+  void start_next(Lane& lane);
+  void wake(Cycle at);
+
+  const topology::Mesh& mesh_;
+  NetworkContext& network_;
+  std::unique_ptr<FlitNetwork> flits_;
+  unsigned lanes_per_tile_;
+  bool cut_through_;
+  Pool<Parcel> parcels_;
+  std::vector<TileEnds> ends_;                 ///< by tile
+  std::vector<Lane> lanes_;
+  std::vector<std::uint32_t> sending_;         ///< lanes with flits to come
+  std::vector<PortStatistics> ports_;          ///< by LinkId
+  PortRate injection_;
+  PortRate ejection_;
+  PortRate link_;
+  Cycle wake_at_ = kNever;
+  std::uint64_t flits_in_ = 0;
+  std::uint64_t flits_out_ = 0;
+};
+
+/// The router module of a tile in a flit network: the ports of a Router towards the network interface. Its links are inside
+/// FlitMesh.
+class FlitRouter final : public sc_core::sc_module, public PacketSink {
+ public:
+  FlitRouter(sc_core::sc_module_name name, TileId tile, FlitMesh& mesh);
+
+  sc_core::sc_export<PacketSink> packets_in;
+  sc_core::sc_port<EjectionSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND> ejection;
+  sc_core::sc_port<CreditSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND> injection_credits;
+
+  void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;
+  std::string describe_stall() const { return mesh_.describe_stall(tile_, name()); }
+
+ private:
+  void end_of_elaboration() override;
+
+  TileId tile_;
+  FlitMesh& mesh_;
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "models/hardware.h"
+#include "sim/network.h"
+#include "sim/route_lookup.h"
+#include "topology/mesh.h"
+
+namespace wafersim::sim {
+
+/// A flit in a buffer or on a link: the packet it belongs to and its place there.
+class Flit {
+ public:
+  Flit() = default;
+  Flit(std::uint32_t packet, bool head, bool tail) : bits_(packet << 2 | (tail ? 2U : 0U) | (head ? 1U : 0U)) {}
+  std::uint32_t packet() const { return bits_ >> 2; }
+  bool head() const { return (bits_ & 1U) != 0; }
+  bool tail() const { return (bits_ & 2U) != 0; }
+  static constexpr std::uint32_t kMaxPacket = (1U << 30) - 1;
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+/// Where the flits of a FlitNetwork come from and go to. Called while the network steps.
+class FlitTerminals {
+ public:
+  virtual ~FlitTerminals() = default;
+  /// `flit` is on the ejection link of local port `lane` from cycle `at` on, for the cycles that a flit takes.
+  virtual void eject(TileId tile, unsigned lane, Flit flit, Cycle at) = 0;
+  /// `flit` has left VC `vc` of local port `lane`: its place may be filled by what is injected from cycle `at` on.
+  virtual void injection_credit(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) = 0;
+  /// The head of `packet` leaves the router by `output`, `waited` cycles after it could have been granted the switch first. With
+  /// FlitNetworkSpec::report_heads.
+  virtual void head_sent(TileId /*tile*/, unsigned /*output*/, std::uint32_t /*packet*/, Cycle /*waited*/) {}
+};
+
+/// What a FlitNetwork is made of.
+struct FlitNetworkSpec {
+  const topology::Mesh& mesh;
+  const RouteLookup& routes;
+  const models::HardwareModel& hardware;
+  unsigned injection_buffer_flits = 0;  ///< of each VC of a local port
+  unsigned ejection_buffer_flits = 0;   ///< of each VC of a terminal, with credits like a router's; 0 = it always takes a flit
+  bool report_heads = false;            ///< call FlitTerminals::head_sent
+};
+
+/// The routers and links of a mesh, flit by flit: input-queued routers with virtual channels and credits. See docs/model.md,
+/// "Flit network". One object for all routers: flits and credits on links lie in delay lines that they share, and only routers
+/// that can do something are visited. Nothing here depends on the order in which routers are visited: what one does reaches
+/// another in a later cycle.
+class FlitNetwork {
+ public:
+  /// Throws PlanError for more VCs than kMaxFlitVcs or buffers of more than 65,535 flits.
+  static std::unique_ptr<FlitNetwork> make(const FlitNetworkSpec& spec, FlitTerminals& terminals);
+  virtual ~FlitNetwork() = default;
+
+  /// To be called before the first flit of a packet is injected; the number may be used again after its tail was ejected.
+  void set_packet(std::uint32_t packet, TileId destination, std::uint32_t flits, unsigned vc) {
+    if (packet >= packets_.size()) packets_.resize(packet + packet / 2 + 64);
+    packets_[packet] = {destination, flits, static_cast<std::uint8_t>(vc)};
+  }
+
+  /// `flit` reaches VC `vc` of local port `lane` at `at`: this cycle, before it is stepped, or at most `horizon()` cycles later.
+  /// Whoever injects keeps to the room in the VC; the flits of a packet come in order, those of two packets do not mix in a VC.
+  virtual void inject(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) = 0;
+  /// Runs cycle `now`; cycles without work may be left out.
+  virtual void step(Cycle now) = 0;
+  /// Visits the routers of a cycle in random order; results must not depend on it.
+  void shuffle(std::uint64_t seed) { shuffle_.emplace(seed, "flits.shuffle"); }
+  /// The first cycle after `now` that has work; kNever when the network is empty or nothing can move.
+  virtual Cycle next_work(Cycle now) const = 0;
+  virtual Cycle horizon() const = 0;
+
+  /// Routers visited so far, a router counted once for each cycle in which it had work.
+  std::uint64_t router_cycles() const { return router_cycles_; }
+  /// Flits that left a router, over links and to terminals.
+  std::uint64_t router_traversals() const { return router_traversals_; }
+  /// Flits that went over a mesh link.
+  std::uint64_t link_flits(topology::LinkId link) const { return link_flits_[link]; }
+  /// The same over all.
+  std::uint64_t flit_hops() const;
+  /// Throws InternalError when a router holds a flit, a VC is taken or a credit is missing; with nothing under way.
+  virtual void check_empty() const = 0;
+  /// The heads of VCs that hold flits, one line each.
+  virtual std::string describe_stall(TileId tile, const std::string& name) const = 0;
+
+ protected:
+  struct PacketInfo {
+    TileId destination = kNoTile;
+    std::uint32_t flits = 0;
+    std::uint8_t vc = 0;  ///< that a cut-through network keeps it in
+  };
+  HugeVector<PacketInfo> packets_;
+  HugeVector<std::uint64_t> link_flits_;  ///< by LinkId
+  std::optional<RandomStream> shuffle_;
+  std::uint64_t router_cycles_ = 0;
+  std::uint64_t router_traversals_ = 0;
+};
+
+}  // namespace wafersim::sim

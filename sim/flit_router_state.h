@@ -1,0 +1,117 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "sim/network.h"
+
+namespace wafersim::sim {
+
+/// A set of ports or of VCs, a bit each.
+using PortSet = std::uint16_t;
+using VcSet = std::uint16_t;
+
+constexpr unsigned first_of(std::uint32_t set) { return static_cast<unsigned>(std::countr_zero(set)); }
+/// The first member at or after `start`, round the end.
+constexpr unsigned first_from(std::uint32_t set, unsigned start) {
+  const std::uint32_t later = set >> start << start;
+  return first_of(later != 0 ? later : set);
+}
+constexpr bool has_one(std::uint32_t set) { return (set & (set - 1)) == 0; }
+
+/// Requests of input VCs, by input port.
+template <unsigned kPorts>
+struct VcRequests {
+  PortSet ports = 0;  ///< with at least one
+  std::array<VcSet, kPorts> vcs{};
+
+  void add(unsigned port, unsigned vc) {
+    vcs[port] = static_cast<VcSet>(vcs[port] | 1U << vc);
+    ports = static_cast<PortSet>(ports | 1U << port);
+  }
+  void remove(unsigned port, unsigned vc) {
+    vcs[port] = static_cast<VcSet>(vcs[port] & ~(1U << vc));
+    if (vcs[port] == 0) ports = static_cast<PortSet>(ports & ~(1U << port));
+  }
+  bool only_one() const { return has_one(ports) && has_one(vcs[first_of(ports)]); }
+};
+
+/// Without initial values, so that arrays of them cost nothing.
+struct PortVc {
+  std::uint8_t port;
+  std::uint8_t vc;
+};
+
+/// The first request at or after (port, vc), port by port, round the end. There is one.
+template <unsigned kPorts>
+PortVc first_from(const VcRequests<kPorts>& requests, PortVc start) {
+  std::uint32_t ports = requests.ports;
+  if ((ports >> start.port & 1U) != 0) {
+    const std::uint32_t vcs = static_cast<std::uint32_t>(requests.vcs[start.port]) >> start.vc << start.vc;
+    if (vcs != 0) return {start.port, static_cast<std::uint8_t>(first_of(vcs))};
+  }
+  const std::uint32_t later = ports & ~((2U << start.port) - 1);
+  const unsigned port = first_of(later != 0 ? later : ports);
+  return {static_cast<std::uint8_t>(port), static_cast<std::uint8_t>(first_of(requests.vcs[port]))};
+}
+
+enum class VcState : std::uint8_t { idle, routing, waiting, active };
+
+/// A virtual channel of an input: its buffer, and how far its packet is.
+struct InputVc {
+  std::uint32_t base = 0;   ///< of its buffer, a ring
+  std::uint16_t first = 0;  ///< of its flits
+  std::uint16_t count = 0;
+  std::uint16_t mask = 0;   ///< of the ring
+  std::uint8_t output = 0;
+  std::uint8_t output_vc = 0;
+  PortVc accept{};          ///< VC allocation: first (output, VC) to accept
+  VcState state = VcState::idle;
+};
+
+/// A virtual channel behind an output, as its router sees it.
+struct OutputVc {
+  std::uint32_t credits = 0;  ///< free places of its buffer
+  PortVc owner{};             ///< the input VC that it is given to, while it is
+  PortVc grant{};             ///< VC allocation: first (input, VC) to grant
+};
+
+/// What a router decides with, in a few cache lines. VC state follows in arrays of the engine.
+template <unsigned kPorts>
+struct alignas(64) RouterState {
+  PortSet wants_vc = 0;      ///< outputs that heads wait for a VC of
+  PortSet wants_switch = 0;  ///< outputs that flits want to leave by
+  PortSet routing = 0;       ///< inputs with heads in route computation
+  std::array<VcSet, kPorts> free_vcs{};    ///< by output: not given to a packet
+  std::array<VcSet, kPorts> credit_vcs{};  ///< by output: with room for a flit
+  std::array<VcSet, kPorts> routing_vcs{};
+  std::array<std::uint8_t, kPorts> switch_grant{};   ///< by output: first input to grant
+  std::array<std::uint8_t, kPorts> switch_accept{};  ///< by input: first output to accept
+  std::array<std::uint8_t, kPorts> switch_vc{};      ///< by input: first VC to serve
+  std::array<VcRequests<kPorts>, kPorts> vc_requests;      ///< by output
+  std::array<VcRequests<kPorts>, kPorts> switch_requests;  ///< by output: with a flit and room for it behind
+  std::array<std::uint32_t, kMeshPorts> next{};      ///< input VC 0 behind a mesh output
+  std::array<std::uint32_t, kMeshPorts> upstream{};  ///< output VC 0 before a mesh input
+
+  void request_vc(unsigned output, unsigned port, unsigned vc) { add(vc_requests[output], wants_vc, output, port, vc); }
+  void withdraw_vc(unsigned output, unsigned port, unsigned vc) { remove(vc_requests[output], wants_vc, output, port, vc); }
+  void request_switch(unsigned output, unsigned port, unsigned vc) {
+    add(switch_requests[output], wants_switch, output, port, vc);
+  }
+  void withdraw_switch(unsigned output, unsigned port, unsigned vc) {
+    remove(switch_requests[output], wants_switch, output, port, vc);
+  }
+
+ private:
+  static void add(VcRequests<kPorts>& requests, PortSet& outputs, unsigned output, unsigned port, unsigned vc) {
+    requests.add(port, vc);
+    outputs = static_cast<PortSet>(outputs | 1U << output);
+  }
+  static void remove(VcRequests<kPorts>& requests, PortSet& outputs, unsigned output, unsigned port, unsigned vc) {
+    requests.remove(port, vc);
+    if (requests.ports == 0) outputs = static_cast<PortSet>(outputs & ~(1U << output));
+  }
+};
+
+}  // namespace wafersim::sim

@@ -1,0 +1,417 @@
+#include "sim/flit_traffic.h"
+
+#include <algorithm>
+#include <bit>
+#include <ctime>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "sim/delay_line.h"
+#include "sim/flit_network.h"
+#include "sim/packet_process.h"
+#include "sim/pool.h"
+
+namespace wafersim::sim {
+namespace {
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+struct QueuedPacket {
+  std::uint32_t next = kNil;
+  std::uint32_t flits = 0;
+  TileId source = kNoTile;
+  TileId destination = kNoTile;
+  Cycle created = 0;
+  Cycle injected = 0;
+};
+
+/// A tile that makes packets.
+struct Source {
+  explicit Source(RandomStream stream) : random(stream) {}
+  RandomStream random;
+  bool on = true;
+  bool full = false;           ///< makes no more before one of its packets has been taken from its queue
+  std::uint32_t queued = 0;
+  Cycle next = kNever;         ///< when its next packet is made
+  // Flits of the measurement.
+  std::uint64_t offered = 0;
+  std::uint64_t accepted = 0;
+};
+
+/// An injection port.
+struct Lane {
+  std::uint32_t first = kNil;  ///< its queue
+  std::uint32_t last = kNil;
+  std::uint32_t sending = kNil;
+  std::uint32_t sent = 0;      ///< flits of it
+  std::uint8_t vc = 0;         ///< of the packet that is sent, or was sent last
+  PortClock clock;
+};
+
+class FlitTraffic final : private FlitTerminals {
+ public:
+  FlitTraffic(const topology::Mesh& mesh, const topology::Routing& routing, const models::HardwareModel& hardware,
+              const workloads::TrafficSpec& spec, const FlitTrafficOptions& options)
+      : mesh_(mesh),
+        hardware_(hardware),
+        spec_(spec),
+        options_(options),
+        routes_(mesh, routing),
+        destinations_(spec, mesh),
+        recorded_(spec.pattern == workloads::SyntheticPattern::trace || options.packets != nullptr),
+        process_(recorded_ ? workloads::TrafficSpec{} : spec),
+        network_(FlitNetwork::make({mesh, routes_, hardware, hardware.flit.vc_buffer_flits, hardware.flit.vc_buffer_flits},
+                                   *this)),
+        vcs_(static_cast<unsigned>(hardware.virtual_channels)),
+        lanes_per_tile_(local_ports(hardware.nic_ports)),
+        lanes_(std::size_t{mesh.tile_count()} * lanes_per_tile_),
+        credits_(lanes_.size() * vcs_, hardware.flit.vc_buffer_flits),
+        sending_(ceil_div<std::size_t>(lanes_.size(), 64)),
+        returning_(network_->horizon()),
+        whole_packets_(hardware.flit.switching == models::Switching::cut_through),
+        wheel_(kWheel),
+        measure_from_(spec.warmup.cycles(hardware.clock)),
+        measure_to_(measure_from_ + spec.measurement.cycles(hardware.clock)),
+        end_(measure_to_ + spec.drain.cycles(hardware.clock)) {
+    const std::uint64_t scale = common_time_scale({hardware.injection_bytes_per_cycle, hardware.ejection_bytes_per_cycle});
+    injection_ = PortRate(hardware.injection_bytes_per_cycle, scale, hardware.flit.flit_bytes);
+    const PortRate ejection(hardware.ejection_bytes_per_cycle, scale, hardware.flit.flit_bytes);
+    slow_injection_ = injection_.serialization(hardware.flit.flit_bytes) > ExactTime{1, 0};
+    last_part_ = hardware.ejection_cycles + ejection.serialization(hardware.flit.flit_bytes).ceil() - 1;
+    if (options.shuffle) network_->shuffle(options.seed);
+    for (Lane& lane : lanes_) lane.vc = static_cast<std::uint8_t>(vcs_ - 1);
+    make_sources();
+  }
+
+  TrafficMeasurement run();
+
+ private:
+  static constexpr std::size_t kWheel = 1024;
+  /// Packets that a tile queues before it stops making them and catches up later. A single lane loses nothing by that: what is
+  /// made later has the cycle of its making. With a lane for each direction it is far beyond saturation.
+  static constexpr std::uint32_t kQueue = 512;
+  static constexpr Cycle kPollInterval = 1U << 12;
+
+  void eject(TileId tile, unsigned lane, Flit flit, Cycle at) override;
+  void injection_credit(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) override {
+    returning_.slot(at).push_back({lane_index(tile, lane) * vcs_ + vc, whole_packets_ ? packets_[flit.packet()].flits : 1});
+  }
+
+  std::size_t lane_index(TileId tile, unsigned lane) const { return std::size_t{tile} * lanes_per_tile_ + lane; }
+  void make_sources();
+  void read_trace();
+  void schedule(std::uint32_t tile, Cycle now);
+  void make_due(Cycle now);
+  void make_packets(std::uint32_t tile, Cycle now);
+  void enqueue(TileId source, TileId destination, std::uint32_t flits, Cycle created);
+  void send_flits(Cycle now);
+  bool send_flit(std::size_t index, Cycle now);
+  bool start_packet(std::size_t index, Cycle now);
+  void check_empty(Cycle now);
+  void judge(TrafficMeasurement& out) const;
+  bool measured(Cycle created) const { return created >= measure_from_ && created < measure_to_; }
+  bool finished(Cycle now) const { return now >= measure_to_ && waiting_for_ == 0 && made_until(now); }
+  bool made_until(Cycle now) const;
+
+  const topology::Mesh& mesh_;
+  const models::HardwareModel& hardware_;
+  const workloads::TrafficSpec& spec_;
+  const FlitTrafficOptions& options_;
+  RouteLookup routes_;
+  workloads::Destinations destinations_;
+  bool recorded_;  ///< packets of a trace
+  PacketProcess process_;
+  std::unique_ptr<FlitNetwork> network_;
+  unsigned vcs_;
+  unsigned lanes_per_tile_;
+  std::vector<Lane> lanes_;
+  std::vector<std::uint32_t> credits_;  ///< by lane and VC
+  std::vector<std::uint64_t> sending_;  ///< lanes with a packet, a bit each
+  struct Credit {
+    std::size_t lane_vc;
+    std::uint32_t flits;
+  };
+  DelayLine<Credit> returning_;
+  bool whole_packets_ = false;  ///< cut-through: room is taken and given back by the packet
+  std::vector<std::vector<std::uint32_t>> wheel_;  ///< tiles by the cycle in which they make a packet
+  std::vector<Source> sources_;         ///< by tile
+  std::vector<workloads::TracedPacket> trace_;
+  std::size_t next_traced_ = 0;
+  Pool<QueuedPacket> packets_;
+  PortRate injection_;
+  bool slow_injection_ = false;
+  Cycle last_part_ = 0;       ///< from the cycle of a flit on the ejection link to its arrival
+  Cycle measure_from_, measure_to_, end_;
+  std::uint64_t waiting_for_ = 0;  ///< measured packets that have not arrived
+  std::uint64_t alive_ = 0;        ///< packets made and not arrived
+  std::uint64_t flits_sent_ = 0;
+  std::uint64_t flits_arrived_ = 0;
+  TrafficMeasurement out_;
+};
+
+void FlitTraffic::make_sources() {
+  sources_.reserve(mesh_.tile_count());
+  for (TileId tile = 0; tile < mesh_.tile_count(); ++tile) {
+    sources_.emplace_back(RandomStream(options_.seed, "traffic." + mesh_.name(tile)));
+  }
+  if (recorded_) return read_trace();
+  for (TileId tile = 0; tile < mesh_.tile_count(); ++tile) {
+    if (!destinations_.sends(tile)) continue;
+    Source& source = sources_[tile];
+    source.on = process_.initially_on(source.random);
+    source.next = process_.next(0, end_, source.on, source.random);
+    schedule(tile, 0);
+  }
+}
+
+/// All packets of a trace are measured.
+void FlitTraffic::read_trace() {
+  trace_ = options_.packets != nullptr ? *options_.packets : workloads::read_packet_trace(spec_.file, mesh_);
+  measure_from_ = 0;
+  measure_to_ = trace_.empty() ? 0 : trace_.back().cycle + 1;
+  end_ = measure_to_ + spec_.drain.cycles(hardware_.clock);
+}
+
+void FlitTraffic::schedule(std::uint32_t tile, Cycle now) {
+  const Cycle next = sources_[tile].next;
+  if (next >= end_) return;
+  wheel_[std::min(next, now + kWheel - 1) % kWheel].push_back(tile);
+}
+
+void FlitTraffic::make_due(Cycle now) {
+  while (next_traced_ < trace_.size() && trace_[next_traced_].cycle == now) {
+    const workloads::TracedPacket& packet = trace_[next_traced_++];
+    const auto flits = ceil_div<Bytes>(packet.bytes, hardware_.flit.flit_bytes);
+    enqueue(packet.source, packet.destination, static_cast<std::uint32_t>(flits), now);
+  }
+  std::vector<std::uint32_t>& due = wheel_[now % kWheel];
+  for (const std::uint32_t tile : due) {
+    if (sources_[tile].next > now) {
+      schedule(tile, now);  // at least one cycle on: another slot
+    } else {
+      make_packets(tile, now);
+    }
+  }
+  due.clear();
+}
+
+/// All packets of a tile up to now, as far as its queue takes them.
+void FlitTraffic::make_packets(std::uint32_t tile, Cycle now) {
+  Source& source = sources_[tile];
+  source.full = false;
+  while (source.next <= now) {
+    if (source.queued == kQueue) {
+      source.full = true;
+      return;
+    }
+    const std::vector<std::uint32_t>& sizes = spec_.packet_flits.flits;
+    const TileId destination = destinations_.draw(tile, source.random);
+    const std::uint32_t flits = sizes.size() == 1 ? sizes.front() : sizes[source.random.below(sizes.size())];
+    enqueue(tile, destination, flits, source.next);
+    source.next = process_.next(source.next + 1, end_, source.on, source.random);
+  }
+  schedule(tile, now);
+}
+
+void FlitTraffic::enqueue(TileId tile, TileId destination, std::uint32_t flits, Cycle created) {
+  const std::uint32_t index = packets_.take();
+  require_invariant(index <= Flit::kMaxPacket, "too many packets in flight");
+  packets_[index] = {kNil, flits, tile, destination, created, 0};
+  Source& source = sources_[tile];
+  ++source.queued;
+  ++alive_;
+  if (measured(created)) {
+    ++waiting_for_;
+    ++out_.packets_made;
+    source.offered += flits;
+  }
+  unsigned lane = 0;
+  if (lanes_per_tile_ > 1) {
+    const topology::Hop hop = routes_.next(tile, destination);
+    if (hop == topology::Hop::unreachable) {
+      throw PlanError(fmt::format("{}: the routing has no live way to {}", mesh_.name(tile), mesh_.name(destination)));
+    }
+    lane = hop == topology::Hop::local ? kSelfLane : static_cast<unsigned>(hop);
+  }
+  const std::size_t at = lane_index(tile, lane);
+  Lane& queue = lanes_[at];
+  (queue.first == kNil ? queue.first : packets_[queue.last].next) = index;
+  queue.last = index;
+  sending_[at / 64] |= std::uint64_t{1} << (at % 64);
+}
+
+void FlitTraffic::send_flits(Cycle now) {
+  for (std::size_t word = 0; word < sending_.size(); ++word) {
+    for (std::uint64_t left = sending_[word]; left != 0; left &= left - 1) {
+      const auto bit = static_cast<unsigned>(std::countr_zero(left));
+      if (!send_flit(word * 64 + bit, now)) sending_[word] &= ~(std::uint64_t{1} << bit);
+    }
+  }
+}
+
+/// The next packet of a lane takes the first VC with room behind the one of the packet before. A cut-through network has room
+/// only for whole packets. False when there is none.
+bool FlitTraffic::start_packet(std::size_t index, Cycle now) {
+  Lane& lane = lanes_[index];
+  const QueuedPacket& packet = packets_[lane.first];
+  const std::uint32_t needed = whole_packets_ ? packet.flits : 1;
+  for (unsigned i = 1; i <= vcs_; ++i) {
+    const unsigned vc = (lane.vc + i) % vcs_;
+    if (credits_[index * vcs_ + vc] < needed) continue;
+    lane.vc = static_cast<std::uint8_t>(vc);
+    lane.sending = lane.first;
+    lane.first = packet.next;
+    lane.sent = 0;
+    packets_[lane.sending].injected = now;
+    network_->set_packet(lane.sending, packet.destination, packet.flits, vc);
+    Source& source = sources_[packet.source];
+    --source.queued;
+    if (source.full) make_packets(packet.source, now);
+    return true;
+  }
+  return false;
+}
+
+/// False when the lane has nothing more to send.
+bool FlitTraffic::send_flit(std::size_t index, Cycle now) {
+  Lane& lane = lanes_[index];
+  if (slow_injection_ && lane.clock.free_at() > now) return true;
+  if (lane.sending == kNil && !start_packet(index, now)) return true;
+  std::uint32_t& credits = credits_[index * vcs_ + lane.vc];
+  if (credits == 0) return true;
+  --credits;
+  ++flits_sent_;
+  const std::uint32_t flits = packets_[lane.sending].flits;
+  const Flit flit(lane.sending, lane.sent == 0, lane.sent + 1 == flits);
+  const auto tile = static_cast<TileId>(index / lanes_per_tile_);
+  if (slow_injection_) lane.clock.occupy(now, hardware_.flit.flit_bytes, {}, injection_);
+  network_->inject(tile, static_cast<unsigned>(index % lanes_per_tile_), lane.vc, flit,
+                   now + 1 + hardware_.injection_cycles);
+  if (++lane.sent == flits) lane.sending = kNil;
+  return lane.sending != kNil || lane.first != kNil;
+}
+
+void FlitTraffic::eject(TileId tile, unsigned /*lane*/, Flit flit, Cycle at) {
+  const Cycle arrived = at + last_part_;
+  const std::uint32_t index = flit.packet();
+  const QueuedPacket& packet = packets_[index];
+  require_invariant(packet.destination == tile, "a flit arrived at a tile that it was not for");
+  Source& source = sources_[packet.source];
+  ++flits_arrived_;
+  if (measured(arrived)) ++source.accepted;
+  if (!flit.tail()) return;
+  if (options_.on_packet) {
+    options_.on_packet({packet.source, packet.destination, packet.flits, packet.created, packet.injected, arrived});
+  }
+  if (measured(packet.created)) {
+    out_.latency.add(arrived - packet.created);
+    out_.network_latency.add(arrived - packet.injected);
+    --waiting_for_;
+  }
+  --alive_;
+  packets_.give_back(index);
+}
+
+/// No source still has to make a packet of the measurement.
+bool FlitTraffic::made_until(Cycle now) const {
+  return now > measure_to_ && std::none_of(sources_.begin(), sources_.end(), [this](const Source& source) {
+           return source.full && source.next < measure_to_;
+         });
+}
+
+TrafficMeasurement FlitTraffic::run() {
+  const double before = cpu_seconds();
+  Cycle now = 0;
+  bool stopped = false;
+  if (whole_packets_) {
+    const auto largest = *std::max_element(spec_.packet_flits.flits.begin(), spec_.packet_flits.flits.end());
+    if (largest > hardware_.flit.vc_buffer_flits) {
+      throw PlanError(fmt::format("traffic.packet_flits: {} is more than a buffer of {} flits (router.vc_buffer_flits), which "
+                                  "router.switching: cut_through does not allow",
+                                  largest, hardware_.flit.vc_buffer_flits));
+    }
+  }
+  for (; now < end_ && !finished(now) && !stopped; ++now) {
+    for (const Credit& credit : returning_.slot(now)) credits_[credit.lane_vc] += credit.flits;
+    returning_.slot(now).clear();
+    make_due(now);
+    send_flits(now);
+    network_->step(now);
+    if (now % kPollInterval == 0 && options_.interrupted) stopped = options_.interrupted();
+  }
+  if (alive_ == 0) check_empty(now);
+  out_.cycles = now;
+  out_.drained = finished(now) && !stopped;
+  judge(out_);
+  out_.cpu_seconds = cpu_seconds() - before;
+  return out_;
+}
+
+/// With all packets arrived, every credit comes back to where it was.
+void FlitTraffic::check_empty(Cycle now) {
+  const Cycle last = now + network_->horizon();
+  for (; now < last; ++now) {
+    for (const Credit& credit : returning_.slot(now)) credits_[credit.lane_vc] += credit.flits;
+    returning_.slot(now).clear();
+    network_->step(now);
+  }
+  require_invariant(flits_sent_ == flits_arrived_, "flits went into the network that did not come out");
+  const bool whole = std::all_of(credits_.begin(), credits_.end(),
+                                 [this](std::uint32_t count) { return count == hardware_.flit.vc_buffer_flits; });
+  require_invariant(whole, "an injection credit was lost or made");
+  network_->check_empty();
+}
+
+void FlitTraffic::judge(TrafficMeasurement& out) const {
+  std::uint64_t offered = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t senders = 0;
+  bool steady = true;
+  // What a source may have under way in the end and not in the beginning: a few packets, and what it sends in the time of the
+  // longest way through an empty network, four times.
+  const auto way = static_cast<Cycle>(mesh_.rows() + mesh_.cols());
+  const Cycle longest = way * (static_cast<Cycle>(hardware_.flit.stages.cycles()) + hardware_.link_cycles + 1);
+  const double slack = 4 * (spec_.packet_flits.mean().to_double() + spec_.load.to_double() * static_cast<double>(longest));
+  for (const Source& source : sources_) {
+    offered += source.offered;
+    accepted += source.accepted;
+    if (source.offered == 0) continue;
+    ++senders;
+    const double made = static_cast<double>(source.offered);
+    const double arrived = static_cast<double>(source.accepted);
+    out.least_accepted = std::min(out.least_accepted, arrived / made);
+    steady = steady && made - arrived <= 0.01 * made + slack;
+  }
+  const double tile_cycles = static_cast<double>(senders) * static_cast<double>(measure_to_ - measure_from_);
+  if (tile_cycles > 0) {
+    out.offered_load = static_cast<double>(offered) / tile_cycles;
+    out.accepted_load = static_cast<double>(accepted) / tile_cycles;
+  }
+  out.stable = out.drained && (steady || recorded_);
+  out.flit_hops = network_->flit_hops();
+  out.router_traversals = network_->router_traversals();
+  out.router_cycles = network_->router_cycles();
+  std::uint64_t most = 0;
+  for (topology::LinkId link = 0; link < mesh_.link_slots(); ++link) most = std::max(most, network_->link_flits(link));
+  const Rational flit_cycles = Rational(static_cast<std::int64_t>(hardware_.flit.flit_bytes)) / hardware_.link_bytes_per_cycle;
+  if (out.cycles > 0) {
+    const double cycles_of_flit = std::max(1.0, flit_cycles.to_double());
+    out.max_link_utilization = static_cast<double>(most) * cycles_of_flit / static_cast<double>(out.cycles);
+  }
+}
+
+}  // namespace
+
+TrafficMeasurement run_flit_traffic(const topology::Mesh& mesh, const topology::Routing& routing,
+                                    const models::HardwareModel& hardware, const workloads::TrafficSpec& spec,
+                                    const FlitTrafficOptions& options) {
+  FlitTraffic traffic(mesh, routing, hardware, spec, options);
+  return traffic.run();
+}
+
+}  // namespace wafersim::sim

@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.h"
+
+namespace wafersim::testing {
+namespace {
+
+const std::string kBookSim = WAFERSIM_SOURCE_DIR "/scenarios/traffic/booksim2.yaml";
+const std::string kShort = " --set traffic.seeds=1 --set traffic.measurement=\"1000 cycles\" --set wafer.mesh=4x4";
+
+TEST(TrafficCommand, PrintsTheMeasurementAsJson) {
+  const Workplace place;
+  const Outcome outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.load=0.2 --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_NEAR(json.at("offered_load").get<double>(), 0.2, 0.02);
+  EXPECT_NEAR(json.at("accepted_load").get<double>(), 0.2, 0.02);
+  EXPECT_TRUE(json.at("stable").get<bool>());
+  EXPECT_GT(json.at("flit_hops").get<std::uint64_t>(), 1000U);
+  EXPECT_GT(json.at("cpu_seconds").get<double>(), 0.0);
+  // 3.5 routers on average, five cycles each, and two more.
+  EXPECT_NEAR(json.at("mean_packet_latency").get<double>(), 19.5, 2);
+  EXPECT_EQ(json.at("ideal_saturation").at("load").get<double>(), 1.0);
+  EXPECT_EQ(json.at("scenario").at("router").at("pipeline_preset"), "p5");
+  EXPECT_FALSE(json.at("scenario").contains("model"));
+}
+
+TEST(TrafficCommand, EveryKeyCanBeSet) {
+  const Workplace place;
+  const Outcome outcome = place.wafersim(
+      "traffic " + kBookSim + kShort +
+      " --set router.virtual_channels=8 --set router.vc_buffer_flits=16 --set router.pipeline_preset=p3"
+      " --set traffic.pattern=bit_complement --set traffic.packet_flits=20 --set traffic.load=0.1 --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("scenario").at("traffic").at("packet_flits"), 20);
+}
+
+TEST(TrafficCommand, SweepFindsSaturationAndDrawsIt) {
+  const Workplace place;
+  const Outcome outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.sweep=\"{points: 3, precision: 0.1}\""
+                                         " --sweep --json -o out");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  const double saturation = json.at("saturation_load").get<double>();
+  EXPECT_GT(saturation, 0.5);
+  EXPECT_LT(saturation, json.at("ideal_saturation").at("load").get<double>());
+  EXPECT_GE(json.at("points").size(), 4U);
+  EXPECT_EQ(json, nlohmann::json::parse(place.read("out/traffic.json")));
+  const std::string csv = place.read("out/traffic.csv");
+  EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')), json.at("points").size() + 1);
+  const std::string svg = place.read("out/latency.svg");
+  EXPECT_NE(svg.find("ideal saturation 1"), std::string::npos);
+  EXPECT_NE(svg.find("</svg>"), std::string::npos);
+}
+
+TEST(TrafficCommand, ReplaysATrace) {
+  const Workplace place;
+  place.write("packets.csv", "cycle, source, destination, bytes\n0, tile_0_0, tile_3_0, 4\n100, 5, 5, 8\n");
+  const Outcome outcome =
+      place.wafersim("traffic " + kBookSim + kShort + " --set traffic.pattern=trace --set traffic.file=packets.csv --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("packets"), 2);
+  EXPECT_EQ(json.at("mean_packet_latency").get<double>(), ((5 * 4 + 2) + (5 + 2 + 1)) / 2.0);
+  EXPECT_TRUE(json.at("ideal_saturation").is_null());
+}
+
+TEST(TrafficCommand, BadInputsAreNamed) {
+  const Workplace place;
+  place.write("no.yaml", kSmallScenario);
+  Outcome outcome = place.wafersim("traffic no.yaml");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("no.yaml: traffic: missing"), std::string::npos) << outcome.err;
+  outcome = place.wafersim("check " + kBookSim);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("model: missing"), std::string::npos) << outcome.err;
+  outcome = place.wafersim("traffic " + kBookSim + " --set traffic.pattern=shuffle --set wafer.mesh=3x4");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("power of two"), std::string::npos) << outcome.err;
+  outcome = place.wafersim("traffic " + kBookSim + " --set traffic.load=1.5");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("traffic.load"), std::string::npos) << outcome.err;
+  place.write("bad.csv", "0, tile_0_0, tile_9_0, 4\n");
+  outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.pattern=trace --set traffic.file=bad.csv");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("bad.csv:1: 'tile_9_0'"), std::string::npos) << outcome.err;
+}
+
+TEST(TrafficCommand, WormholeRunsAPlan) {
+  const Workplace place;
+  place.write("small.yaml", kSmallScenario);
+  const Outcome outcome = place.wafersim("run small.yaml --json --quiet --set network.fidelity=flit -o out");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(place.read("out/summary.json")).at("engine").at("fidelity"), "flit");
+}
+
+}  // namespace
+}  // namespace wafersim::testing
