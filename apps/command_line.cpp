@@ -68,6 +68,7 @@ CLI::App* add_traffic(CLI::App& app, TrafficArguments& arguments) {
       ->add_option("-o,--output", arguments.directory,
                    "Directory for traffic.json, traffic.csv and, with --sweep, latency.svg")
       ->type_name("DIR");
+  traffic->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
   traffic->add_flag("--json", arguments.json, "Print one JSON object");
   traffic->add_flag("--sweep", arguments.sweep, "Search for saturation and measure loads below it");
   return traffic;

@@ -41,6 +41,7 @@ struct TopologyArguments {
 struct TrafficArguments {
   ScenarioArguments scenario;
   std::string directory;  ///< empty = write no files
+  bool force = false;
   bool json = false;
   bool sweep = false;
 };

@@ -68,10 +68,9 @@ void write_file(const fs::path& path, const std::string& text) {
 }
 
 void write_results(const fs::path& directory, const report::TrafficReport& report) {
-  report::prepare_directory(directory, true);
   write_file(directory / "traffic.csv", report::traffic_csv(report));
   if (report.sweep) write_file(directory / "latency.svg", report::latency_chart(report));
-  write_file(directory / "traffic.json", report::traffic_json(report));
+  write_file(directory / report::kTrafficFile, report::traffic_json(report));
 }
 
 }  // namespace
@@ -91,6 +90,7 @@ ExitStatus traffic_command(const TrafficArguments& arguments) {
   if (!recorded) {
     report.ideal = analysis::ideal_saturation(setup.destinations, *setup.routing, setup.mesh, setup.hardware);
   }
+  if (!arguments.directory.empty()) report::prepare_directory(arguments.directory, arguments.force);
   const auto run = [&setup](const Rational& load, std::uint64_t seed) { return setup.run(load, seed); };
   const int runs = recorded ? 1 : setup.spec.seeds;
   if (arguments.sweep) {

@@ -25,11 +25,16 @@ void remove_file(const fs::path& path) {
   if (error) fail("remove", path, error.message());
 }
 
-bool holds_a_run(const fs::path& directory) {
-  std::ifstream file(directory / kSummaryFile);
+/// A file of ours that has `key` in any case.
+bool holds(const fs::path& path, const char* key) {
+  std::ifstream file(path);
   if (!file) return false;
-  const auto summary = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return summary.is_object() && summary.contains("wafersim_version");
+  const auto content = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return content.is_object() && content.contains(key);
+}
+
+bool holds_a_run(const fs::path& directory) {
+  return holds(directory / kSummaryFile, "wafersim_version") || holds(directory / kTrafficFile, "ideal_saturation");
 }
 
 bool holds_nothing(const fs::path& directory) {

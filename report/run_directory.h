@@ -14,6 +14,8 @@ inline constexpr const char* kLinksFile = "links.csv";
 inline constexpr const char* kStepsFile = "steps.csv";
 inline constexpr const char* kMemoryFile = "memory.csv";
 inline constexpr const char* kMessagesFile = "messages.csv";
+/// Of synthetic traffic.
+inline constexpr const char* kTrafficFile = "traffic.json";
 
 /// Makes `directory` ready for the results of a run: creates it when it is not there and checks that files
 /// can be made in it. Throws IoError when that fails, or when the directory holds files and no earlier run,

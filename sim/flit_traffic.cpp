@@ -117,6 +117,7 @@ class FlitTraffic final : private FlitTerminals {
   bool measured(Cycle created) const { return created >= measure_from_ && created < measure_to_; }
   bool finished(Cycle now) const { return now >= measure_to_ && waiting_for_ == 0 && made_until(now); }
   bool made_until(Cycle now) const;
+  Cycle skip_idle(Cycle now);
 
   const topology::Mesh& mesh_;
   const models::HardwareModel& hardware_;
@@ -149,6 +150,7 @@ class FlitTraffic final : private FlitTerminals {
   Cycle measure_from_, measure_to_, end_;
   std::uint64_t waiting_for_ = 0;  ///< measured packets that have not arrived
   std::uint64_t alive_ = 0;        ///< packets made and not arrived
+  Cycle busy_until_ = 0;           ///< of traces: the last cycle in which there was one
   std::uint64_t flits_sent_ = 0;
   std::uint64_t flits_arrived_ = 0;
   TrafficMeasurement out_;
@@ -324,6 +326,13 @@ bool FlitTraffic::made_until(Cycle now) const {
          });
 }
 
+/// The cycle before the next packet of a trace when nothing is under way, credits included; otherwise `now`.
+Cycle FlitTraffic::skip_idle(Cycle now) {
+  if (alive_ != 0) busy_until_ = now;
+  if (now < busy_until_ + network_->horizon() || next_traced_ == trace_.size()) return now;
+  return std::max(now, trace_[next_traced_].cycle - 1);
+}
+
 TrafficMeasurement FlitTraffic::run() {
   const double before = cpu_seconds();
   Cycle now = 0;
@@ -343,6 +352,7 @@ TrafficMeasurement FlitTraffic::run() {
     send_flits(now);
     network_->step(now);
     if (now % kPollInterval == 0 && options_.interrupted) stopped = options_.interrupted();
+    if (recorded_) now = skip_idle(now);
   }
   if (alive_ == 0) check_empty(now);
   out_.cycles = now;

@@ -65,7 +65,7 @@ struct TrafficSpec {
 class Destinations {
  public:
   /// Throws PlanError when the pattern does not fit the mesh (says which would), when it sends to or from a dead tile it
-  /// names, or when the file is wrong; IoError when it cannot be read.
+  /// names; ScenarioError when the file is wrong; IoError when it cannot be read.
   Destinations(const TrafficSpec& spec, const topology::Mesh& mesh);
 
   /// The one destination of all packets of `source`; kNoTile when it is drawn for each packet.
@@ -109,7 +109,7 @@ struct TracedPacket {
   Bytes bytes = 0;
 };
 /// Reads a CSV of `cycle, source, destination, bytes` (tiles as numbers or as tile_x_y; a header line may come first), sorted by
-/// cycle. Throws PlanError that names the line, IoError when it cannot be read.
+/// cycle, at least one. Throws ScenarioError that names the line, IoError when it cannot be read.
 std::vector<TracedPacket> read_packet_trace(const std::string& path, const topology::Mesh& mesh);
 
 }  // namespace wafersim::workloads

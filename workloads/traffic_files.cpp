@@ -13,6 +13,9 @@
 namespace wafersim::workloads {
 namespace {
 
+/// Far enough from the end of what a Cycle holds for all that is added to it.
+constexpr Cycle kLastTracedCycle = Cycle{1} << 48;
+
 std::string trimmed(const std::string& text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string::npos) return {};
@@ -51,40 +54,50 @@ bool parse_tile(const std::string& text, const topology::Mesh& mesh, TileId& out
   return mesh.alive(out);
 }
 
-/// Calls `row` for each line that is neither empty nor a comment nor a header (a first line without a digit).
-void read_rows(const std::string& path, std::size_t columns, const std::string& format,
-               const std::function<void(const std::vector<std::string>&, const std::string& where)>& row) {
-  std::ifstream in(path);
-  if (!in) throw IoError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  std::size_t number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    const std::string text = trimmed(line);
-    if (text.empty() || text.front() == '#') continue;
-    if (number == 1 && text.find_first_of("0123456789") == std::string::npos) continue;
-    const std::vector<std::string> values = cells(text);
-    const std::string where = fmt::format("{}:{}", path, number);
-    if (values.size() != columns) {
-      throw PlanError(fmt::format("{}: {} values where {} are needed: {}", where, values.size(), columns, format));
-    }
-    row(values, where);
-  }
+[[noreturn]] void fail(const Location& where, const std::string& message) {
+  throw ScenarioError({{where, "traffic.file", message}});
 }
 
-TileId tile_in(const std::string& text, const topology::Mesh& mesh, const std::string& where) {
+/// Calls `row` for each line that is neither empty nor a comment nor a header (a first line without a digit); fails when
+/// there is none.
+void read_rows(const std::string& path, std::size_t columns, const std::string& format,
+               const std::function<void(const std::vector<std::string>&, const Location& where)>& row) {
+  std::ifstream in(path);
+  if (!in) throw IoError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  Location where{path, 0, 1};
+  bool first = true;
+  bool any = false;
+  for (std::string line; std::getline(in, line);) {
+    ++where.line;
+    const std::string text = trimmed(line);
+    if (text.empty() || text.front() == '#') continue;
+    const bool header = first && text.find_first_of("0123456789") == std::string::npos;
+    first = false;
+    if (header) continue;
+    const std::vector<std::string> values = cells(text);
+    if (values.size() != columns) {
+      fail(where, fmt::format("{} values where {} are needed: {}", values.size(), columns, format));
+    }
+    any = true;
+    row(values, where);
+  }
+  if (!any) fail({path, 0, 0}, fmt::format("no line of {}", format));
+}
+
+TileId tile_in(const std::string& text, const topology::Mesh& mesh, const Location& where) {
   TileId tile = kNoTile;
   if (parse_tile(text, mesh, tile)) return tile;
-  throw PlanError(fmt::format("{}: '{}' is no live tile of the {} mesh; valid: 0 to {}, or tile_x_y", where, text,
-                              topology::to_string(mesh.shape()), mesh.tile_count() - 1));
+  fail(where, fmt::format("'{}' is no live tile of the {} mesh; valid: 0 to {}, or tile_x_y", text,
+                          topology::to_string(mesh.shape()), mesh.tile_count() - 1));
 }
 
 }  // namespace
 
 std::vector<TileId> read_permutation(const std::string& path, const topology::Mesh& mesh) {
   std::vector<TileId> to(mesh.tile_count(), kNoTile);
-  read_rows(path, 2, "source, destination", [&](const std::vector<std::string>& values, const std::string& where) {
+  read_rows(path, 2, "source, destination", [&](const std::vector<std::string>& values, const Location& where) {
     const TileId source = tile_in(values[0], mesh, where);
-    if (to[source] != kNoTile) throw PlanError(fmt::format("{}: {} has a destination already", where, mesh.name(source)));
+    if (to[source] != kNoTile) fail(where, mesh.name(source) + " has a destination already");
     to[source] = tile_in(values[1], mesh, where);
   });
   return to;
@@ -92,15 +105,15 @@ std::vector<TileId> read_permutation(const std::string& path, const topology::Me
 
 std::vector<TracedPacket> read_packet_trace(const std::string& path, const topology::Mesh& mesh) {
   std::vector<TracedPacket> packets;
-  const auto add = [&](const std::vector<std::string>& values, const std::string& where) {
+  const auto add = [&](const std::vector<std::string>& values, const Location& where) {
     TracedPacket packet;
-    if (!parse_count(values[0], packet.cycle)) {
-      throw PlanError(fmt::format("{}: '{}' is no cycle; valid: a whole number", where, values[0]));
+    if (!parse_count(values[0], packet.cycle) || packet.cycle > kLastTracedCycle) {
+      fail(where, fmt::format("'{}' is no cycle; valid: 0 to {}", values[0], kLastTracedCycle));
     }
     packet.source = tile_in(values[1], mesh, where);
     packet.destination = tile_in(values[2], mesh, where);
     if (!parse_count(values[3], packet.bytes) || packet.bytes == 0) {
-      throw PlanError(fmt::format("{}: '{}' is no number of bytes; valid: 1 or more", where, values[3]));
+      fail(where, fmt::format("'{}' is no number of bytes; valid: 1 or more", values[3]));
     }
     packets.push_back(packet);
   };

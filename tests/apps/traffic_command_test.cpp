@@ -84,8 +84,68 @@ TEST(TrafficCommand, BadInputsAreNamed) {
   EXPECT_NE(outcome.err.find("traffic.load"), std::string::npos) << outcome.err;
   place.write("bad.csv", "0, tile_0_0, tile_9_0, 4\n");
   outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.pattern=trace --set traffic.file=bad.csv");
-  EXPECT_EQ(outcome.status, 3);
-  EXPECT_NE(outcome.err.find("bad.csv:1: 'tile_9_0'"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("bad.csv:1:1: traffic.file: 'tile_9_0'"), std::string::npos) << outcome.err;
+}
+
+/// Runs a trace, or a permutation, of this text.
+Outcome run_file(const Workplace& place, const std::string& pattern, const std::string& text, const std::string& more) {
+  place.write("packets.csv", text);
+  return place.wafersim("traffic " + kBookSim + kShort + " --set traffic.pattern=" + pattern +
+                        " --set traffic.file=packets.csv " + more);
+}
+
+TEST(TrafficCommand, FilesWithoutPacketsAreRefused) {
+  const Workplace place;
+  for (const char* pattern : {"permutation", "trace"}) {
+    for (const char* text : {"", "# nothing\n", "source,destination\n"}) {
+      const Outcome outcome = run_file(place, pattern, text, "-o out");
+      EXPECT_EQ(outcome.status, 2) << pattern << text;
+      EXPECT_NE(outcome.err.find("packets.csv: traffic.file: no line of"), std::string::npos) << outcome.err;
+    }
+  }
+}
+
+TEST(TrafficCommand, ACommentMayComeBeforeTheHeader) {
+  const Workplace place;
+  const Outcome outcome = run_file(place, "trace", "# made by hand\ncycle,source,destination,bytes\n0,0,1,4\n", "--json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("packets"), 1);
+}
+
+/// The second packet comes after four thousand million cycles in which nothing happens, as late as the first.
+TEST(TrafficCommand, IdleCyclesOfATraceCostNothing) {
+  const Workplace place;
+  const Outcome outcome = run_file(place, "trace", "0,0,1,4\n4000000000,0,1,4\n", "--json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("packets"), 2);
+  EXPECT_EQ(json.at("mean_packet_latency").get<double>(), json.at("max_packet_latency").get<double>());
+  EXPECT_GT(json.at("cycles"), 4'000'000'000);
+  EXPECT_TRUE(json.at("load").is_null());
+  const Outcome late = run_file(place, "trace", "18446744073709551615,0,1,4\n", "");
+  EXPECT_EQ(late.status, 2);
+  EXPECT_NE(late.err.find("is no cycle; valid: 0 to 281474976710656"), std::string::npos) << late.err;
+}
+
+TEST(TrafficCommand, WithoutArrivalsThereIsNoLatency) {
+  const Workplace place;
+  const Outcome outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.load=0.000001 --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.at("packets"), 0);
+  for (const char* key : {"mean_packet_latency", "p50_packet_latency", "max_packet_latency"}) {
+    EXPECT_TRUE(json.at(key).is_null()) << key;
+  }
+}
+
+TEST(TrafficCommand, ForeignFilesAreKeptUnlessForced) {
+  const Workplace place;
+  std::filesystem::create_directory(place.path() / "out");
+  place.write("out/mine.txt", "keep");
+  EXPECT_EQ(place.wafersim("traffic " + kBookSim + kShort + " -o out").status, 5);
+  EXPECT_EQ(place.wafersim("traffic " + kBookSim + kShort + " -o out --force").status, 0);
+  EXPECT_EQ(place.wafersim("traffic " + kBookSim + kShort + " -o out").status, 0) << "an earlier run's";
 }
 
 TEST(TrafficCommand, WormholeRunsAPlan) {
