@@ -49,7 +49,7 @@ CLI::App* add_check(CLI::App& app, CheckArguments& arguments) {
   add_scenario(*check, arguments.scenario);
   check->add_flag("--json", arguments.json, "Print one JSON object");
   check->add_flag("--verify", arguments.verify,
-                  "Also check that every message of the trace has its two ends");
+                  "Also prove that the trace computes the model: messages, operands, sums, final state");
   return check;
 }
 

@@ -57,7 +57,8 @@ void fields(Visitor& visit, models::TransformerSpec& spec) {
         spec.attention_kernel);
   visit(Key{.name = "experts",
             .doc = "Mixture of experts: MLPs of each layer, to which a router sends the tokens; 0: one MLP for all.",
-            .min = 0},
+            .min = 0,
+            .max = 1024},
         spec.experts);
   visit(Key{.name = "top_k",
             .doc = "Experts that a token passes; 0 without experts.",

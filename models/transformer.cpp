@@ -45,13 +45,25 @@ std::uint64_t embedding_parameters(const TransformerSpec& model) {
   return count(model.vocab + positions) * count(model.hidden);
 }
 
+/// Multiply-accumulates of one token in the MLPs of one layer that it passes.
+Wide mlp_macs(const TransformerSpec& model) {
+  return Wide{count(model.hidden)} * count(model.ffn) * (widening_matrices(model.mlp) + 1) * active_mlps(model);
+}
+
 /// Multiply-accumulates of one token in the weight matrices of one layer.
 Wide projection_macs(const TransformerSpec& model) {
   const Wide hidden = count(model.hidden);
   const Wide attention = hidden * (2 * count(model.q_width()) + 2 * count(model.kv_width()));
-  const Wide mlp = hidden * count(model.ffn) * (widening_matrices(model.mlp) + 1);
   const Wide router = hidden * count(model.experts);
-  return attention + router + mlp * active_mlps(model);
+  return attention + router + mlp_macs(model);
+}
+
+/// Of one sequence, the multiply-accumulates of choices for which experts have no slots.
+Wide dropped_macs(const TransformerSpec& model) {
+  const Rational& factor = model.capacity_factor;
+  if (!model.routes() || factor >= Rational(1)) return 0;
+  const Wide all = count(model.layers) * mlp_macs(model) * count(model.sequence);
+  return all - all * count(factor.num()) / count(factor.den());
 }
 
 /// Multiply-accumulates of one token against `keys` keys (Q K^T) and as many values (A V).
@@ -99,7 +111,8 @@ std::uint64_t expert_capacity(const TransformerSpec& model, std::uint64_t tokens
 std::uint64_t model_flops(const TransformerSpec& model, std::uint64_t sequences) {
   constexpr Wide passes = 3;  // forward, and the gradients of inputs and of weights in the backward pass
   constexpr Wide flops_per_mac = 2;
-  const Wide flops = passes * flops_per_mac * forward_macs(model, count(model.sequence)) * count(model.sequence) * sequences;
+  const Wide macs = forward_macs(model, count(model.sequence)) * count(model.sequence) - dropped_macs(model);
+  const Wide flops = passes * flops_per_mac * macs * sequences;
   if (flops > std::numeric_limits<std::uint64_t>::max()) {
     throw PlanError(fmt::format("model '{}': the FLOPs of {} sequences of {} tokens do not fit 64 bits",
                                 model.name, sequences, model.sequence));

@@ -72,8 +72,9 @@ std::uint64_t expert_capacity(const TransformerSpec& model, std::uint64_t tokens
 
 /// Model FLOPs of one training iteration over `sequences` sequences: GEMMs only, forward + backward (3x forward), full
 /// s x s scores whatever the mask (the convention of Narayanan et al. 2021, eq. 3, and of "MFU"), no recompute.
-/// Of experts the router and the `top_k` that a token passes, whatever their capacity. For MHA with a 4h GELU MLP this is 72 B s L h^2 (1 + s/(6h) + V/(12 L h)). Returned as an exact integer; throws
-/// PlanError when it does not fit 64 bits (it is proportional to `sequences`, so the count of one can be scaled).
+/// Of experts the router and the `top_k` that a token passes; with a capacity factor below 1 only so many of these, with one
+/// above 1 no padding. For MHA with a 4h GELU MLP this is 72 B s L h^2 (1 + s/(6h) + V/(12 L h)). Returned as an exact
+/// integer; throws PlanError when it does not fit 64 bits (it is proportional to `sequences`, so the count of one can be scaled).
 std::uint64_t model_flops(const TransformerSpec& model, std::uint64_t sequences);
 
 /// FLOPs with full scores / FLOPs with the scores that the mask leaves (a causal row has (s+1)/2 of s, rounded up): what

@@ -55,7 +55,10 @@ std::string line(double x1, double y1, double x2, double y2, const char* style) 
 }
 
 std::string label(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, escaped(text));
+  // The white rim keeps lines away from letters.
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" paint-order=\"stroke\" stroke=\"white\" "
+                     "stroke-width=\"4\">{}</text>\n",
+                     x, y, anchor, escaped(text));
 }
 
 std::string draw_axes(const Axes& axes) {

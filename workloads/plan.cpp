@@ -176,9 +176,12 @@ void check_model(Faults& faults, const PlanSpec& plan, const models::Transformer
     faults.push_back(fmt::format("plan.pp {} is more than the {} layers of the model; nearest valid: {}",
                                  plan.pp, model.layers, model.layers));
   } else if (std::int64_t{plan.pp} * plan.virtual_stages > model.layers) {
-    faults.push_back(fmt::format(
-        "plan.virtual_stages {} of pp {} stages are more than the {} layers of the model; nearest valid: {}",
-        plan.virtual_stages, plan.pp, model.layers, std::max(1, model.layers / plan.pp)));
+    const int chunks = model.layers / plan.pp;
+    faults.push_back(fmt::format("plan.virtual_stages {} x pp {} are more chunks than the {} layers of the model; nearest "
+                                 "valid: {}",
+                                 plan.virtual_stages, plan.pp, model.layers,
+                                 chunks > 1 ? fmt::format("virtual_stages {}", chunks)
+                                            : fmt::format("pp {}, or another schedule", std::max(1, model.layers / 2))));
   } else {
     check_layer_split(faults, plan, model);
   }
@@ -226,8 +229,11 @@ void check_experts(Faults& faults, const PlanSpec& plan, const models::Transform
   nearest.push_back(std::to_string(below));
   while (above < common && common % above != 0) ++above;
   if (above <= common) nearest.push_back(std::to_string(above));
-  faults.push_back(fmt::format("plan.ep {} does not divide both dp {} and the {} experts of the model; nearest valid: {}",
-                               plan.ep, plan.dp, model.experts, join(nearest, " or ")));
+  const std::string dp = fmt::format("dp {}", plan.dp), experts = fmt::format("the {} experts of the model", model.experts);
+  const bool cuts_dp = plan.dp % plan.ep != 0, cuts_experts = model.experts % plan.ep != 0;
+  faults.push_back(fmt::format("plan.ep {} does not divide {}; nearest valid: {}", plan.ep,
+                               cuts_dp && cuts_experts ? dp + " or " + experts : cuts_dp ? dp : experts,
+                               join(nearest, " or ")));
 }
 
 void check_batch(Faults& faults, const PlanSpec& plan, const TrainingSpec& training) {

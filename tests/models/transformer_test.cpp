@@ -112,7 +112,7 @@ TEST(Flops, SwigluWithGroupedQueriesByHand) {
   EXPECT_EQ(model_flops(model, 3), 3u * 2 * (2 * layer) * 10 * 3);
 }
 
-/// The router and two of five experts in place of the MLP, whatever slots they have.
+/// The router and two of five experts in place of the MLP; padding does not count, dropped choices do not either.
 TEST(Flops, ATokenPassesSomeExperts) {
   TransformerSpec model = llama(2, 8, 4, 2, 12, 100);
   model.sequence = 10;
@@ -121,6 +121,9 @@ TEST(Flops, ATokenPassesSomeExperts) {
   model.capacity_factor = Rational(5, 4);
   const std::uint64_t layer = 64 + 32 + 32 + 64 + 8 * 5 + 2 * 3 * 96 + 160;
   EXPECT_EQ(model_flops(model, 3), 3u * 2 * (2 * layer + 8 * 100) * 10 * 3);
+  model.capacity_factor = Rational(1, 4);
+  const std::uint64_t quarter = layer - 2 * 3 * 96 + 3 * 96 / 2;
+  EXPECT_EQ(model_flops(model, 3), 3u * 2 * (2 * quarter + 8 * 100) * 10 * 3);
 }
 
 TEST(Flops, MaskTyingAndEmbeddingDoNotCount) {

@@ -67,7 +67,7 @@ TEST(ValidatePlan, RefusesChunksThatDoNotFitTheSchedule) {
   EXPECT_EQ(fault(wanted), "");
   wanted.plan.virtual_stages = 5;
   EXPECT_EQ(fault(wanted),
-            "plan.virtual_stages 5 of pp 2 stages are more than the 8 layers of the model; nearest valid: 4");
+            "plan.virtual_stages 5 x pp 2 are more chunks than the 8 layers of the model; nearest valid: virtual_stages 4");
   wanted.plan.virtual_stages = 1;
   EXPECT_EQ(fault(wanted),
             "plan.virtual_stages 1 leaves schedule interleaved nothing to interleave; nearest valid: 2");
@@ -282,9 +282,9 @@ TEST(ValidatePlan, SharesOutExpertsEvenly) {
   wanted.plan.dp = 8;
   wanted.plan.ep = 3;
   EXPECT_EQ(fault(wanted),
-            "plan.ep 3 does not divide both dp 8 and the 12 experts of the model; nearest valid: 2 or 4");
+            "plan.ep 3 does not divide dp 8; nearest valid: 2 or 4");
   wanted.plan.ep = 8;
-  EXPECT_EQ(fault(wanted), "plan.ep 8 does not divide both dp 8 and the 12 experts of the model; nearest valid: 4");
+  EXPECT_EQ(fault(wanted), "plan.ep 8 does not divide the 12 experts of the model; nearest valid: 4");
   wanted.plan.ep = 0;
   EXPECT_EQ(fault(wanted), "plan.ep 0 is below 1; nearest valid: 1");
   wanted.plan.ep = 4;
