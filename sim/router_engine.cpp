@@ -123,7 +123,7 @@ void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
   }
 }
 
-/// For one of the outputs; most often there is only one.
+/// For one of the outputs, as most often there is only one; the bit of the local port stands in when there is none.
 void RouterEngine::prefetch_evaluation() const {
   const auto port = static_cast<unsigned>(std::countr_zero(pending_outputs_ | 1u << kMeshPorts));
   outputs_.prefetch(port);

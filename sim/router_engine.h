@@ -74,7 +74,7 @@ class alignas(64) RouterEngine final : public Client {
     return (input < kMeshPorts ? input : kMeshPorts) * vcs_ + vc;
   }
   unsigned input_vc_of_bit(const Output& out, unsigned bit) const {
-    return bit + static_cast<unsigned>(bit >= kMeshPorts * vcs_) * out.local_shift;
+    return bit < kMeshPorts * vcs_ ? bit : bit + out.local_shift;
   }
   unsigned output_for(TileId tile, const Packet& packet) const;
   void announce(ClientHandle router, TileId tile, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
