@@ -19,7 +19,8 @@ void fields(Visitor& visit, Scenario& scenario) {
   visit(Key{.name = "router", .doc = "The routers of the mesh."}, scenario.router);
   visit(Key{.name = "network", .doc = "How the network is simulated."}, scenario.network);
   visit(Key{.name = "traffic",
-            .doc = "Packets made at random, for `wafersim traffic`: the network alone. A scenario that has it needs no model.",
+            .doc = "Packets made at random, for `wafersim traffic`: the network alone. A scenario that has it needs no model, and "
+                   "without one only `traffic` takes it.",
             .absent = "none"},
         scenario.traffic);
   visit(Key{.name = "model", .doc = "The transformer that is trained.", .required = !scenario.traffic}, scenario.model);
