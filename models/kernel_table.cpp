@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/csv.h"
 #include "base/error.h"
 
 namespace wafersim::models {
@@ -18,36 +18,6 @@ namespace {
 constexpr std::string_view kHeader = "batch,m,n,k,cycles";
 constexpr std::array<const char*, 5> kColumns = {"batch", "m", "n", "k", "cycles"};
 using Row = std::array<std::uint64_t, kColumns.size()>;
-
-struct Field {
-  std::string_view text;
-  int column = 1;  ///< of its first character in the line, from 1
-};
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-std::vector<Field> split(std::string_view line) {
-  std::vector<Field> fields;
-  std::size_t begin = 0;
-  while (begin <= line.size()) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back({trimmed(line.substr(begin, end - begin)), static_cast<int>(begin) + 1});
-    begin = end + 1;
-  }
-  return fields;
-}
-
-std::optional<std::uint64_t> positive_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size() || value == 0) return std::nullopt;
-  return value;
-}
 
 class Reader {
  public:
@@ -86,7 +56,7 @@ class Reader {
   }
 
   void add_row(std::string_view line) {
-    const std::vector<Field> fields = split(line);
+    const std::vector<CsvCell> fields = csv_cells(line);
     if (fields.size() != kColumns.size()) {
       report(1, "", fmt::format("{} fields; a row has {} ({})", fields.size(), kColumns.size(), kHeader));
       return;
@@ -94,8 +64,8 @@ class Reader {
     Row row{};
     bool valid = true;
     for (std::size_t i = 0; i < kColumns.size(); ++i) {
-      const std::optional<std::uint64_t> value = positive_number(fields[i].text);
-      if (value) {
+      const std::optional<std::uint64_t> value = whole_number(fields[i].text);
+      if (value && *value > 0) {
         row[i] = *value;
       } else {
         report(fields[i].column, kColumns[i],

@@ -45,7 +45,6 @@ namespace {
 
 std::vector<Shape> candidate_shapes(const AxisRequest& request, const AxisMapping& wanted) {
   const int degree = request.degree;
-  if (degree == 1) return {{1, 1}};
   if (wanted.placement == Placement::row) return {{1, degree}};
   if (wanted.placement == Placement::col) return {{degree, 1}};
   if (!wanted.shape) return factorizations(degree);

@@ -85,7 +85,7 @@ TEST(TrafficCommand, BadInputsAreNamed) {
   place.write("bad.csv", "0, tile_0_0, tile_9_0, 4\n");
   outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.pattern=trace --set traffic.file=bad.csv");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find("bad.csv:1:1: traffic.file: 'tile_9_0'"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("bad.csv:1:13: traffic.file: 'tile_9_0'"), std::string::npos) << outcome.err;
 }
 
 /// Runs a trace, or a permutation, of this text.

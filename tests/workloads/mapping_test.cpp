@@ -230,6 +230,8 @@ TEST(Mapping, RefusesWhatDoesNotFit) {
             "and no other factorization fits");
   EXPECT_EQ(fault(plan(6, 1, 1, {{Axis::tp, {Placement::block, Shape{2, 2}}}}), mesh(4, 4)),
             "plan.mapping.tp: shape 2x2 has 4 places, the degree is 6");
+  EXPECT_EQ(fault(plan(1, 1, 1, {{Axis::pp, {Placement::snake, Shape{2, 2}}}}), mesh(4, 4)),
+            "plan.mapping.pp: shape 2x2 has 4 places, the degree is 1");
 }
 
 }  // namespace
