@@ -17,6 +17,7 @@ double student_t(std::size_t degrees) {
 
 Estimate estimate(const std::vector<double>& values) {
   Estimate result;
+  if (values.empty()) return result;
   for (const double value : values) result.mean += value;
   const auto count = static_cast<double>(values.size());
   result.mean /= count;
@@ -45,8 +46,10 @@ LoadPoint measure_load(const Rational& load, int runs, std::uint64_t seed, const
     const sim::TrafficMeasurement one = run(load, seed + static_cast<std::uint64_t>(i));
     offered.push_back(one.offered_load);
     accepted.push_back(one.accepted_load);
-    latency.push_back(one.latency.mean());
-    network.push_back(one.network_latency.mean());
+    if (one.latency.count() != 0) {
+      latency.push_back(one.latency.mean());
+      network.push_back(one.network_latency.mean());
+    }
     busiest.push_back(one.max_link_utilization);
     point.latencies.add(one.latency);
     point.least_accepted = std::min(point.least_accepted, one.least_accepted);

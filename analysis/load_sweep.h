@@ -23,7 +23,7 @@ struct LoadPoint {
   int runs = 0;
   Estimate offered_load;           ///< as made
   Estimate accepted_load;
-  Estimate latency;                ///< of packets, from creation
+  Estimate latency;                ///< of packets, from creation; of the runs in which measured ones arrived
   Estimate network_latency;        ///< from injection
   Estimate max_link_utilization;
   sim::LatencyHistogram latencies; ///< of all runs
