@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <string_view>
+
 #include "base/error.h"
 
 namespace wafersim::apps {
@@ -74,6 +77,46 @@ CLI::App* add_traffic(CLI::App& app, TrafficArguments& arguments) {
   return traffic;
 }
 
+/// "i/n" with 1 <= i <= n.
+bool parse_shard(const std::string& text, Shard& shard) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return false;
+  const auto number = [](std::string_view digits, std::uint64_t& out) {
+    const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+    return result.ec == std::errc() && result.ptr == digits.data() + digits.size();
+  };
+  const std::string_view view = text;
+  const bool numbers = number(view.substr(0, slash), shard.index) && number(view.substr(slash + 1), shard.count);
+  return numbers && shard.index >= 1 && shard.index <= shard.count;
+}
+
+CLI::App* add_sweep(CLI::App& app, SweepArguments& arguments) {
+  CLI::App* sweep = app.add_subcommand("sweep", "Run all points of a study and collect their results in one SQLite file");
+  sweep->add_option("study", arguments.study, "Study file (YAML)")->required()->type_name("STUDY");
+  sweep->add_option("-o,--output", arguments.directory, "Directory of the results [runs/NAME]; points that it has are not run again")
+      ->type_name("DIR");
+  sweep->add_option("-j,--jobs", arguments.jobs, "Points at a time [one for each processor]")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  sweep
+      ->add_option_function<std::string>(
+          "--shard",
+          [&arguments](const std::string& text) {
+            if (!parse_shard(text, arguments.shard)) {
+              throw CLI::ValidationError("--shard", "'" + text + "' is no shard; valid: I/N with 1 <= I <= N, as in 2/8");
+            }
+          },
+          "Run only part I of N, for job arrays")
+      ->type_name("I/N");
+  sweep->add_option("--merge", arguments.merge, "Run nothing; take over the results of these directories")
+      ->type_name("DIRS");
+  sweep->add_flag("--retry-failed", arguments.retry_failed, "Run failed points again, too");
+  sweep->add_flag("--keep-runs", arguments.keep_runs, "Keep the result directory of every point in DIR/runs");
+  sweep->add_flag("--quiet", arguments.quiet, "Print nothing but errors");
+  sweep->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
+  return sweep;
+}
+
 }  // namespace
 
 Command parse_command_line(int argc, char** argv) {
@@ -88,6 +131,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* topology = add_topology(app, topology_arguments);
   TrafficArguments traffic_arguments;
   const CLI::App* traffic = add_traffic(app, traffic_arguments);
+  SweepArguments sweep_arguments;
+  const CLI::App* sweep = add_sweep(app, sweep_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
   app.footer(
       "Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot "
@@ -103,6 +148,7 @@ Command parse_command_line(int argc, char** argv) {
   if (check->parsed()) return check_arguments;
   if (topology->parsed()) return topology_arguments;
   if (traffic->parsed()) return traffic_arguments;
+  if (sweep->parsed()) return sweep_arguments;
   return PresetsArguments{};
 }
 

@@ -46,6 +46,24 @@ struct TrafficArguments {
   bool sweep = false;
 };
 
+/// Part `index` (from 1) of `count`.
+struct Shard {
+  std::uint64_t index = 1;
+  std::uint64_t count = 1;
+};
+
+struct SweepArguments {
+  std::string study;
+  std::string directory;  ///< empty = runs/<name of the study>
+  std::size_t jobs = 0;   ///< 0 = one for each processor
+  Shard shard;
+  std::vector<std::string> merge;  ///< directories of sweeps whose results are taken over instead of running anything
+  bool retry_failed = false;
+  bool keep_runs = false;
+  bool force = false;
+  bool quiet = false;
+};
+
 struct PresetsArguments {};
 
 /// The command line was answered in parsing it: help, version, or an error of use that has been printed.
@@ -53,7 +71,8 @@ struct Answered {
   int status = 0;
 };
 
-using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, PresetsArguments, Answered>;
+using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, SweepArguments,
+                             PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

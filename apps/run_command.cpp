@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 #include "analysis/summary.h"
 #include "apps/commands.h"
 #include "apps/console.h"
+#include "apps/directory_name.h"
 #include "apps/interrupt.h"
 #include "apps/prepared_run.h"
 #include "apps/progress_bar.h"
@@ -21,17 +21,6 @@ namespace wafersim::apps {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A scenario's name as the name of a directory.
-std::string directory_name(const std::string& name) {
-  std::string result;
-  for (const char c : name) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
-    result += plain ? c : '_';
-  }
-  const bool special = result.empty() || result == "." || result == "..";
-  return special ? "scenario" : result;
-}
 
 fs::path directory_of(const RunArguments& arguments, const config::Scenario& scenario) {
   if (!arguments.directory.empty()) return arguments.directory;
