@@ -117,6 +117,16 @@ CLI::App* add_sweep(CLI::App& app, SweepArguments& arguments) {
   return sweep;
 }
 
+CLI::App* add_compare(CLI::App& app, CompareArguments& arguments) {
+  CLI::App* compare = app.add_subcommand("compare", "Put finished runs side by side: measures, and keys that differ");
+  compare->add_option("runs", arguments.runs, "Result directories of runs; the others are compared with the first")
+      ->required()
+      ->expected(2, 100)
+      ->type_name("RUN");
+  compare->add_flag("--json", arguments.json, "Print one JSON object");
+  return compare;
+}
+
 }  // namespace
 
 Command parse_command_line(int argc, char** argv) {
@@ -133,6 +143,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* traffic = add_traffic(app, traffic_arguments);
   SweepArguments sweep_arguments;
   const CLI::App* sweep = add_sweep(app, sweep_arguments);
+  CompareArguments compare_arguments;
+  const CLI::App* compare = add_compare(app, compare_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
   app.footer(
       "Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot "
@@ -149,6 +161,7 @@ Command parse_command_line(int argc, char** argv) {
   if (topology->parsed()) return topology_arguments;
   if (traffic->parsed()) return traffic_arguments;
   if (sweep->parsed()) return sweep_arguments;
+  if (compare->parsed()) return compare_arguments;
   return PresetsArguments{};
 }
 

@@ -64,6 +64,11 @@ struct SweepArguments {
   bool quiet = false;
 };
 
+struct CompareArguments {
+  std::vector<std::string> runs;  ///< directories, at least two
+  bool json = false;
+};
+
 struct PresetsArguments {};
 
 /// The command line was answered in parsing it: help, version, or an error of use that has been printed.
@@ -71,7 +76,7 @@ struct Answered {
   int status = 0;
 };
 
-using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, SweepArguments,
+using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, SweepArguments, CompareArguments,
                              PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);

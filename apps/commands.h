@@ -11,6 +11,7 @@ ExitStatus check_command(const CheckArguments& arguments);
 ExitStatus topology_command(const TopologyArguments& arguments);
 ExitStatus traffic_command(const TrafficArguments& arguments);
 ExitStatus sweep_command(const SweepArguments& arguments);
+ExitStatus compare_command(const CompareArguments& arguments);
 ExitStatus presets_command();
 
 }  // namespace wafersim::apps
