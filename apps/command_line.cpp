@@ -74,6 +74,14 @@ CLI::App* add_traffic(CLI::App& app, TrafficArguments& arguments) {
   return traffic;
 }
 
+CLI::App* add_collective(CLI::App& app, CollectiveArguments& arguments) {
+  CLI::App* collective = app.add_subcommand(
+      "collective", "Simulate the scenario's collective by cores that add or store what arrives as it arrives");
+  add_scenario(*collective, arguments.scenario);
+  collective->add_flag("--json", arguments.json, "Print one JSON object");
+  return collective;
+}
+
 }  // namespace
 
 Command parse_command_line(int argc, char** argv) {
@@ -88,6 +96,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* topology = add_topology(app, topology_arguments);
   TrafficArguments traffic_arguments;
   const CLI::App* traffic = add_traffic(app, traffic_arguments);
+  CollectiveArguments collective_arguments;
+  const CLI::App* collective = add_collective(app, collective_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
   app.footer(
       "Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot "
@@ -103,6 +113,7 @@ Command parse_command_line(int argc, char** argv) {
   if (check->parsed()) return check_arguments;
   if (topology->parsed()) return topology_arguments;
   if (traffic->parsed()) return traffic_arguments;
+  if (collective->parsed()) return collective_arguments;
   return PresetsArguments{};
 }
 

@@ -46,6 +46,11 @@ struct TrafficArguments {
   bool sweep = false;
 };
 
+struct CollectiveArguments {
+  ScenarioArguments scenario;
+  bool json = false;
+};
+
 struct PresetsArguments {};
 
 /// The command line was answered in parsing it: help, version, or an error of use that has been printed.
@@ -53,7 +58,8 @@ struct Answered {
   int status = 0;
 };
 
-using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, PresetsArguments, Answered>;
+using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, CollectiveArguments,
+                             PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

@@ -10,6 +10,7 @@ ExitStatus run_command(const RunArguments& arguments);
 ExitStatus check_command(const CheckArguments& arguments);
 ExitStatus topology_command(const TopologyArguments& arguments);
 ExitStatus traffic_command(const TrafficArguments& arguments);
+ExitStatus collective_command(const CollectiveArguments& arguments);
 ExitStatus presets_command();
 
 }  // namespace wafersim::apps

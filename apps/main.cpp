@@ -18,6 +18,7 @@ ExitStatus execute(const apps::RunArguments& arguments) { return apps::run_comma
 ExitStatus execute(const apps::CheckArguments& arguments) { return apps::check_command(arguments); }
 ExitStatus execute(const apps::TopologyArguments& arguments) { return apps::topology_command(arguments); }
 ExitStatus execute(const apps::TrafficArguments& arguments) { return apps::traffic_command(arguments); }
+ExitStatus execute(const apps::CollectiveArguments& arguments) { return apps::collective_command(arguments); }
 ExitStatus execute(const apps::PresetsArguments&) { return apps::presets_command(); }
 ExitStatus execute(const apps::Answered&) { return ExitStatus::done; }
 

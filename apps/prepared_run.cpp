@@ -68,7 +68,7 @@ topology::BalancedRoutes make_routes(const workloads::LoweringInput& input, cons
 config::Scenario load_with_model(const ScenarioArguments& arguments) {
   config::Scenario scenario = config::load_scenario(arguments.path, {arguments.overrides, {}});
   if (scenario.has_model()) return scenario;
-  refuse(arguments.path, "model", "missing; only `wafersim traffic` does without a model");
+  refuse(arguments.path, "model", "missing; only `wafersim traffic` and `wafersim collective` do without a model");
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ class Checker {
     check_placement();
     check_flits();
     check_traffic();
+    check_collective();
   }
 
  private:
@@ -146,6 +147,12 @@ class Checker {
     for (const char* key : {"traffic.burst_load", "traffic.burst_cycles"}) {
       if (given(key)) fail(key, "is only for traffic.injection: on_off");
     }
+  }
+
+  void check_collective() {
+    if (!scenario_.collective || !sound({"collective", "wafer.mesh"}) || !given("wafer.mesh")) return;
+    const auto fault = workloads::fault_of(*scenario_.collective, scenario_.wafer.mesh.shape);
+    if (fault) fail(std::string("collective.") + fault->key, fault->message);
   }
 
   void check_heads() {

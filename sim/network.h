@@ -7,9 +7,11 @@
 #include "models/hardware.h"
 #include "sim/calendar.h"
 #include "sim/credits.h"
+#include "sim/multicasts.h"
 #include "sim/packet.h"
 #include "sim/port_clock.h"
 #include "sim/route_lookup.h"
+#include "sim/stream_board.h"
 
 namespace wafersim::sim {
 
@@ -51,7 +53,8 @@ struct NetworkContext {
   Calendar& calendar;
   RouteLookup routes;
   const models::HardwareModel& hardware;
-  Cycle router_cycles;  ///< the next three are copies for the hot path
+  Cycle router_cycles;  ///< the next four are copies for the hot path
+  Cycle turn_cycles;
   Cycle link_cycles;
   Cycle credit_cycles;
   Arena arena;  ///< the state of routers and NICs, tile by tile
@@ -66,6 +69,8 @@ struct NetworkContext {
   PortRate link_rate;
   PortRate injection_rate;
   PortRate ejection_rate;
+  StreamBoard streams;
+  Multicasts multicasts;
   Bytes buffer_unit;  ///< a packet takes whole ones of a buffer: bytes, or flits
 
   /// Room that a packet takes in a VC of a local port.
@@ -77,6 +82,7 @@ struct NetworkContext {
         routes(mesh, routing),
         hardware(hardware_in),
         router_cycles(hardware_in.router_cycles),
+        turn_cycles(hardware_in.turn_cycles),
         link_cycles(hardware_in.link_cycles),
         credit_cycles(hardware_in.credit_cycles),
         flights(mesh.tile_count()),
@@ -86,6 +92,7 @@ struct NetworkContext {
         link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
         injection_rate(hardware_in.injection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
         ejection_rate(hardware_in.ejection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
+        multicasts(mesh, routing),
         buffer_unit(hardware_in.fidelity == models::Fidelity::flit ? hardware_in.flit.flit_bytes : 1) {}
 };
 

@@ -46,16 +46,29 @@ void Nic::end_of_elaboration() {
 }
 
 void Nic::post_send(const SendRequest& request) {
+  const std::uint32_t index = open_message(request, request.destination);
+  ++messages_sent_;
+  bytes_sent_ += request.bytes;
+  if (network_.hardware.fidelity == models::Fidelity::ideal) {
+    deliver_ideal(index);
+    core_->send_done(request.token);
+  } else {
+    launch(index);
+  }
+}
+
+/// A message under way from this tile.
+std::uint32_t Nic::open_message(const SendRequest& request, TileId destination) {
   require_invariant(request.bytes > 0, "a message without bytes was sent");
-  if (directory_[request.destination] == nullptr) {
+  if (directory_[destination] == nullptr) {
     throw PlanError(fmt::format("{}: a message of {} B is sent to tile {}, which runs nothing", this->name(), request.bytes,
-                                request.destination));
+                                destination));
   }
   const Cycle now = network_.calendar.now();
   const std::uint32_t index = network_.messages.take();
   Message& message = network_.messages[index];
   message.source = tile_;
-  message.destination = request.destination;
+  message.destination = destination;
   message.tensor = request.tensor;
   message.key = request.key;
   message.send_token = request.token;
@@ -64,14 +77,15 @@ void Nic::post_send(const SendRequest& request) {
   message.sender_wait = request.sender_wait;
   message.sender_stage = request.sender_stage;
   message.axis = request.axis;
-  message.vc = flow_vc(tile_, request.destination, request.axis, vcs_);
-  ++messages_sent_;
-  bytes_sent_ += request.bytes;
+  message.vc = flow_vc(tile_, destination, request.axis, vcs_);
+  message.special = message.streamed = request.streamed;
   network_.flights[tile_].begin(now);
-  network_.flights[request.destination].begin(now);
-  if (network_.hardware.fidelity == models::Fidelity::ideal) {
-    deliver_ideal(index);
-  } else if (network_.hardware.message_overhead == 0) {
+  network_.flights[destination].begin(now);
+  return index;
+}
+
+void Nic::launch(std::uint32_t index) {
+  if (network_.hardware.message_overhead == 0) {
     make_ready(index);
   } else {
     prepare(index);
@@ -100,7 +114,6 @@ void Nic::deliver_ideal(std::uint32_t index) {
   const Cycle now = network_.calendar.now();
   message.injected = now;
   network_.calendar.post(*directory_[message.destination], now, kReceived, index);
-  core_->send_done(message.send_token);
 }
 
 unsigned Nic::lane_for(TileId destination) const {
@@ -110,7 +123,7 @@ unsigned Nic::lane_for(TileId destination) const {
 }
 
 void Nic::make_ready(std::uint32_t index) {
-  const unsigned lane = lane_for(network_.messages[index].destination);
+  const unsigned lane = lane_of(network_.messages[index]);
   append(lanes_[lane], index);
   pending_lanes_ |= 1u << lane;
   network_.calendar.request_evaluation(*this);
@@ -145,7 +158,8 @@ void Nic::serve(unsigned lane_index) {
   for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
     const Message& message = network_.messages[index];
     const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
-    if (lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
+    if ((!message.special || may_leave(message, bytes, now)) &&
+        lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
       inject(lane_index, index, before);
       if (lane.first != kNil) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
       return;
@@ -171,7 +185,9 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   packet.axis = message.axis;
   packet.bytes = std::min(message.bytes_to_inject, hardware.packet_bytes);
 
-  const ExactTime tail = lane.clock.occupy(now, packet.bytes, {}, network_.injection_rate);
+  ExactTime not_before;
+  if (message.special) [[unlikely]] not_before = mark(packet, message);
+  const ExactTime tail = lane.clock.occupy(now, packet.bytes, not_before, network_.injection_rate);
   lane.last_injection = now;
   lanes_.credit(lane, packet.vc).take(network_.buffered(packet.bytes));
   if (hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
@@ -186,6 +202,7 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
     append(lane, message_index);
   } else {
     network_.calendar.post(*this, tail.ceil(), kSendDone, message_index);
+    if (message.follows != kNil) [[unlikely]] network_.streams.sent(message.follows);
   }
   const Cycle head_at = now + hardware.injection_cycles;
   const ExactTime tail_at = tail.after(hardware.injection_cycles);
@@ -223,17 +240,20 @@ void Nic::credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) {
   if (counter.stop_waiting()) wake(output, at);
 }
 
-void Nic::eject(std::uint32_t index, const ExactTime& tail_at) {
+void Nic::eject(std::uint32_t index, Cycle head_at, const ExactTime& tail_at) {
   const Packet& packet = network_.packets[index];
-  const std::uint32_t message_index = packet.message;
+  const std::uint32_t message_index =
+      packet.multicast == kNil ? packet.message : network_.multicasts.message_at(packet.multicast, tile_);
   Message& message = network_.messages[message_index];
   if (network_.hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
   message.bytes_to_eject -= packet.bytes;
   message.queued += packet.queued;
   message.last_tail = std::max(message.last_tail, tail_at.ceil() + network_.hardware.ejection_cycles);
+  if (message.special) [[unlikely]] take_in(message, packet.bytes, head_at, tail_at);
   network_.packets.give_back(index);
   if (message.bytes_to_eject == 0) {
-    network_.calendar.post(*this, message.last_tail + network_.hardware.message_overhead, kReceived, message_index);
+    const Cycle use = message.special && message.streamed ? network_.hardware.stream_cycles : 0;
+    network_.calendar.post(*this, message.last_tail + network_.hardware.message_overhead + use, kReceived, message_index);
   }
 }
 
@@ -242,6 +262,7 @@ void Nic::prefetch(unsigned kind, std::uint32_t payload) const {
     lanes_.prefetch(payload);
     return;
   }
+  if (kind == kStream) return;
   const char* const message = reinterpret_cast<const char*>(&network_.messages[payload]);
   __builtin_prefetch(message);
   __builtin_prefetch(message + 64);
@@ -278,11 +299,17 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
     case kReady:
       first_prepared();
       break;
-    case kSendDone:
-      core_->send_done(network_.messages[payload].send_token);
+    case kSendDone: {
+      const Message& message = network_.messages[payload];
+      if (!message.special || all_left(message)) core_->send_done(message.send_token);
       break;
+    }
     case kReceived:
       receive(payload);
+      break;
+    case kStream:
+      pending_lanes_ |= network_.streams.tag(payload);
+      network_.calendar.request_evaluation(*this);
       break;
     default: {
       Lane& lane = lanes_[payload];
@@ -295,8 +322,9 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
 }
 
 void Nic::receive(std::uint32_t index) {
-  const Message& message = network_.messages[index];
+  Message& message = network_.messages[index];
   const Cycle now = network_.calendar.now();
+  if (message.special && network_.hardware.fidelity == models::Fidelity::ideal) [[unlikely]] take_in_ideal(message);
   network_.flights[tile_].end(now);
   network_.flights[message.source].end(now);
   ++messages_received_;
@@ -331,6 +359,7 @@ void Nic::hand_over(std::uint32_t index, Bytes expected) {
     throw PlanError(fmt::format("{}: a receive of {} B from tile {} met a message of {} B (key {:#x})", this->name(),
                                 expected, message.source, message.bytes, message.key));
   }
+  if (message.special) [[unlikely]] taken(message);
   network_.messages.give_back(index);
 }
 
@@ -342,6 +371,7 @@ void Nic::measure(Cycle end, TileMeasurement& out) {
   out.messages_sent = messages_sent_;
   out.messages_received = messages_received_;
   out.bytes_sent = bytes_sent_;
+  out.bytes_copied = bytes_copied_;
   out.bytes_received = bytes_received_;
   out.communicating = network_.flights[tile_].total(end);
 }

@@ -28,6 +28,7 @@ struct Message {
   TileId destination = kNoTile;
   workloads::Axis axis = workloads::Axis::none;
   std::uint8_t vc = 0;
+  bool special = false;              ///< one of the last four members is set
   Bytes bytes_to_inject = 0;
   Bytes bytes_to_eject = 0;
   Cycle injected = kNever;           ///< first packet leaves the NIC
@@ -41,6 +42,11 @@ struct Message {
   WaitHistory sender_wait{};
   std::int32_t sender_stage = 0;
   std::uint32_t tensor = 0;
+  bool streamed = false;             ///< used by its receiver as it comes in
+  std::uint8_t lane = 0;             ///< of carriers, see Multicasts
+  std::uint32_t stream = kNil;       ///< of a streamed message that comes in: its entry in StreamBoard
+  std::uint32_t follows = kNil;      ///< in StreamBoard
+  std::uint32_t multicast = kNil;    ///< in Multicasts
 };
 
 /// A packet in flight. It moves through virtual cut-through routers whole: `tail` says when its last byte can go
@@ -57,7 +63,11 @@ struct alignas(64) Packet {
   Cycle queued = 0;                  ///< sum over the routers so far of (grant - first bid)
   Cycle bid_at = 0;                  ///< first bid at the router it is in
   ExactTime tail;                    ///< earliest time at which its tail can leave the router it is in
+  std::uint32_t multicast = kNil;    ///< in Multicasts
+  std::uint16_t branches = 0;        ///< of a multicast where its ways part: the outputs that it has still to leave by
+  std::uint16_t turn_wait = 0;       ///< of these, those that turn bid so long after bid_at
 };
+static_assert(sizeof(Packet) == 64);
 
 using MessagePool = Pool<Message>;
 using PacketPool = Pool<Packet>;

@@ -63,8 +63,9 @@ void RouterEngine::receive(std::uint32_t packet, Cycle head_at, const ExactTime&
 void RouterEngine::announce(ClientHandle router, TileId tile, std::uint32_t index, Cycle head_at, const ExactTime& tail_at) {
   const Cycle pipeline = network_.router_cycles;
   Packet& packet = network_.packets[index];
-  packet.tail = tail_at.after(pipeline);
-  packet.output = static_cast<std::uint8_t>(output_for(tile, packet));
+  packet.output =
+      static_cast<std::uint8_t>(packet.multicast == kNil ? output_for(tile, packet) : first_branch(tile, packet));
+  packet.tail = tail_at.after(pipeline + (packet.branches == 0 ? turn_cost(packet.input, packet.output) : 0));
   network_.calendar.post(router, head_at + pipeline, kArrive + packet.input, index);
 }
 
@@ -74,8 +75,31 @@ unsigned RouterEngine::output_for(TileId tile, const Packet& packet) const {
     require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
     return static_cast<unsigned>(hop);
   }
+  return local_output(packet.input);
+}
+
+unsigned RouterEngine::local_output(unsigned input) const {
   if (single_local_) return kMeshPorts;
-  return kMeshPorts + (packet.input < kMeshPorts ? packet.input : kSelfLane);
+  return kMeshPorts + (input < kMeshPorts ? input : kSelfLane);
+}
+
+/// The outputs of a multicast at the router of `tile`: notes them in the packet where there are several. A packet that came
+/// from an injection port which reaches one output takes that one; others carry it to the rest.
+[[gnu::noinline]] unsigned RouterEngine::first_branch(TileId tile, Packet& packet) const {
+  unsigned outputs = network_.multicasts.tree(packet.multicast).outputs(tile);
+  constexpr unsigned kLocalBit = topology::output_bit(topology::Hop::local);
+  require_invariant(outputs != 0, "a multicast reached a router that is not on its tree");
+  if (packet.input >= kMeshPorts && !single_local_) return packet.input - kMeshPorts;
+  if ((outputs & kLocalBit) != 0) outputs = (outputs & ~kLocalBit) | 1U << local_output(packet.input);
+  const bool parts = (outputs & (outputs - 1)) != 0;
+  packet.branches = static_cast<std::uint16_t>(parts ? outputs : 0);
+  return static_cast<unsigned>(std::countr_zero(outputs));
+}
+
+/// What the pipeline is longer by from an input to an output.
+Cycle RouterEngine::turn_cost(unsigned input, unsigned output) const {
+  const bool turns = (input < kMeshPorts) & (output < kMeshPorts) & (((input ^ output) & 1U) != 0);
+  return network_.turn_cycles & (Cycle{0} - static_cast<Cycle>(turns));
 }
 
 void RouterEngine::credit(unsigned port, unsigned vc, Bytes bytes, Cycle at) {
@@ -103,7 +127,7 @@ void RouterEngine::prefetch(unsigned kind, std::uint32_t payload) const {
   if (kind >= kArrive) [[likely]] {
     __builtin_prefetch(&network_.packets[payload]);
     __builtin_prefetch(&inputs_[(kind - kArrive) * vcs_]);
-  } else if (kind == kHeadFree) {
+  } else if (kind == kHeadFree || kind == kTurned) {
     __builtin_prefetch(&inputs_[payload]);
   } else {
     outputs_.prefetch(payload);
@@ -153,19 +177,24 @@ void RouterEngine::update(unsigned kind, std::uint32_t payload) {
   if (kind >= kArrive) [[likely]] {
     const unsigned input_vc = (kind - kArrive) * vcs_ + network_.packets[payload].vc;
     InputVc& in = inputs_[input_vc];
+    Packet& packet = network_.packets[payload];
+    const Cycle ready = now + (packet.branches == 0 ? turn_cost(packet.input, packet.output) : 0);
+    packet.bid_at = ready;
     if (in.head != kNil) {
       network_.packets[in.tail].next = payload;
       in.tail = payload;
       return;
     }
     in.head = in.tail = payload;
-    if (in.free_at <= now) {
+    if (in.free_at <= now && ready == now) {
       start_bidding(payload, now);
     } else {
       bid_when_free(in, input_vc);
     }
   } else if (kind == kHeadFree) {
     start_bidding(inputs_[payload].head, now);
+  } else if (kind == kTurned) {
+    bid_for_branches(network_.packets[inputs_[payload].head], true, now);
   } else {
     Output& out = outputs_[payload];
     if (out.wake_at != now) return;  // an earlier wake-up took its place
@@ -181,11 +210,12 @@ void RouterEngine::bid_when_free(const InputVc& in, unsigned input_vc) {
   Packet& packet = network_.packets[in.head];
   const unsigned port = packet.output;
   Output& out = outputs_[port];
-  if (out.next_tile == kNoTile || out.clock.free_at() < in.free_at) {
-    network_.calendar.post(*this, in.free_at, kHeadFree, input_vc);
+  const Cycle from = std::max(in.free_at, packet.bid_at);
+  if (out.next_tile == kNoTile || out.clock.free_at() < from || packet.branches != 0) {
+    network_.calendar.post(*this, from, kHeadFree, input_vc);
     return;
   }
-  packet.bid_at = in.free_at;
+  packet.bid_at = from;
   out.bidders |= std::uint64_t{1} << bid_bit(packet.input, packet.vc);
   wake(port, out, out.clock.free_at());
 }
@@ -193,8 +223,28 @@ void RouterEngine::bid_when_free(const InputVc& in, unsigned input_vc) {
 /// `index` is the packet at the head of its VC.
 void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
   Packet& packet = network_.packets[index];
+  const Cycle arrived = packet.bid_at;
   packet.bid_at = now;
-  const unsigned port = packet.output;
+  if (packet.branches == 0) [[likely]] return bid(packet, packet.output, now);
+  const Cycle turned = std::max(now, arrived + network_.turn_cycles);
+  packet.turn_wait = static_cast<std::uint16_t>(turned - now);
+  bid_for_branches(packet, false, now);
+  if (turned == now) {
+    bid_for_branches(packet, true, now);
+  } else {
+    network_.calendar.post(*this, turned, kTurned, static_cast<std::uint32_t>(packet.input * vcs_ + packet.vc));
+  }
+}
+
+/// Branches that turn, or those that do not.
+[[gnu::noinline]] void RouterEngine::bid_for_branches(const Packet& packet, bool turning, Cycle now) {
+  for (unsigned left = packet.branches; left != 0; left &= left - 1) {
+    const auto port = static_cast<unsigned>(std::countr_zero(left));
+    if ((turn_cost(packet.input, port) != 0) == turning) bid(packet, port, now);
+  }
+}
+
+void RouterEngine::bid(const Packet& packet, unsigned port, Cycle now) {
   Output& out = outputs_[port];
   // An arbiter with no bids and full credits is back in its first position.
   const bool rested = (out.bidders == 0) & (out.uncredited == 0) & (out.credits_full_at < now);
@@ -242,6 +292,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   Output& out = outputs_[port];
   const std::uint32_t index = in.head;
   Packet& packet = network_.packets[index];
+  if (packet.branches != 0) [[unlikely]] return grant_branch(port, bit, in, input_vc, now);
 
   const bool mesh = port < kMeshPorts;
   const Cycle held_from = std::max(now, out.clock.held_until());
@@ -259,11 +310,48 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
 
   return_credit(packet.input, packet.vc, packet.bytes, gone_at + network_.credit_cycles, now);
 
+  send(port, index, held_from, now, tail);
+}
+
+/// As grant(), of a copy; the last one is the packet itself. The buffer is free when all have left; a packet behind bids then,
+/// at a whole cycle.
+[[gnu::noinline]] void RouterEngine::grant_branch(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now) {
+  Output& out = outputs_[port];
+  const std::uint32_t original = in.head;
+  network_.packets[original].branches &= static_cast<std::uint16_t>(~(1U << port));
+  const bool last = network_.packets[original].branches == 0;
+  const std::uint32_t index = last ? original : network_.packets.take();
+  Packet& packet = network_.packets[index];
+  if (!last) {
+    packet = network_.packets[original];
+    packet.branches = 0;
+  }
+  const Cycle turn = turn_cost(packet.input, port);
+  if (turn != 0) packet.bid_at += packet.turn_wait;
+  const Cycle held_from = std::max(now, out.clock.held_until());
+  const ExactTime tail = out.clock.occupy(now, packet.bytes, packet.tail.after(turn),
+                                          port < kMeshPorts ? network_.link_rate : network_.ejection_rate);
+  out.bidders &= ~(std::uint64_t{1} << bit);
+  out.first_bit = static_cast<std::uint8_t>(bit + 1);
+  in.free_at = std::max(in.free_at, tail.ceil());
+  if (last) {
+    in.head = packet.next;
+    if (in.head != kNil) bid_when_free(in, input_vc);
+    return_credit(packet.input, packet.vc, packet.bytes, in.free_at + network_.credit_cycles, now);
+  }
+  send(port, index, held_from, now, tail);
+}
+
+/// A granted packet leaves.
+void RouterEngine::send(unsigned port, std::uint32_t index, Cycle held_from, Cycle now, const ExactTime& tail) {
+  Output& out = outputs_[port];
+  Packet& packet = network_.packets[index];
+  const Cycle gone_at = tail.ceil();
   const Cycle queued = now - packet.bid_at;
   packet.queued += queued;
   packet.next = kNil;
-  if (!mesh) {
-    nic_->eject(index, tail);
+  if (port >= kMeshPorts) {
+    nic_->eject(index, now, tail);
     return;
   }
   PortStatistics& statistics = statistics_[port];

@@ -42,7 +42,7 @@ class RouterRig::LocalNic : public sc_core::sc_module, public sim::EjectionSink,
  public:
   LocalNic(sc_core::sc_module_name name, RouterRig& rig) : sc_module(name), rig_(rig) {}
 
-  void eject(std::uint32_t packet, const sim::ExactTime& tail_at) override {
+  void eject(std::uint32_t packet, Cycle /*head_at*/, const sim::ExactTime& tail_at) override {
     rig_.sent_.push_back({packet, Port::local, rig_.calendar_->now(), 0, tail_at});
   }
   void credit(unsigned lane, unsigned vc, Bytes bytes, Cycle at) override {
