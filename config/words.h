@@ -224,7 +224,8 @@ struct Words<workloads::Collective> {
                                       WordList<E>{"line", E::line}, WordList<E>{"rows_cols", E::rows_cols},
                                       WordList<E>{"tree", E::tree},
                                       WordList<E>{"halving_doubling", E::halving_doubling},
-                                      WordList<E>{"direct", E::direct}, WordList<E>{"multicast", E::multicast}};
+                                      WordList<E>{"direct", E::direct}, WordList<E>{"multicast", E::multicast},
+                                      WordList<E>{"router_multicast", E::router_multicast}};
 };
 
 template <>

@@ -64,8 +64,10 @@ struct alignas(64) Packet {
   Cycle bid_at = 0;                  ///< first bid at the router it is in
   ExactTime tail;                    ///< earliest time at which its tail can leave the router it is in
   std::uint32_t multicast = kNil;    ///< in Multicasts
-  std::uint16_t branches = 0;        ///< of a multicast where its ways part: the outputs that it has still to leave by
-  std::uint16_t turn_wait = 0;       ///< of these, those that turn bid so long after bid_at
+  // Of a multicast where its ways part:
+  std::uint16_t branches : 15 = 0;   ///< the outputs that it has still to leave by
+  std::uint16_t credit_later : 1 = 0;  ///< the latest tail so far is in the middle of its cycle
+  std::uint16_t turn_wait = 0;       ///< branches that turn bid so long after bid_at
 };
 static_assert(sizeof(Packet) == 64);
 

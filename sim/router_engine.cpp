@@ -14,6 +14,8 @@ namespace {
 /// Output ports of a neighbour are named from its side.
 constexpr unsigned opposite(unsigned port) { return (port + 2) % kMeshPorts; }
 
+constexpr std::uint16_t kAllBranches = (1U << 15) - 1;
+
 }  // namespace
 
 RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
@@ -92,7 +94,7 @@ unsigned RouterEngine::local_output(unsigned input) const {
   if (packet.input >= kMeshPorts && !single_local_) return packet.input - kMeshPorts;
   if ((outputs & kLocalBit) != 0) outputs = (outputs & ~kLocalBit) | 1U << local_output(packet.input);
   const bool parts = (outputs & (outputs - 1)) != 0;
-  packet.branches = static_cast<std::uint16_t>(parts ? outputs : 0);
+  packet.branches = (parts ? outputs : 0) & kAllBranches;
   return static_cast<unsigned>(std::countr_zero(outputs));
 }
 
@@ -228,20 +230,26 @@ void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
   if (packet.branches == 0) [[likely]] return bid(packet, packet.output, now);
   const Cycle turned = std::max(now, arrived + network_.turn_cycles);
   packet.turn_wait = static_cast<std::uint16_t>(turned - now);
-  bid_for_branches(packet, false, now);
+  const bool others = bid_for_branches(packet, false, now);
   if (turned == now) {
     bid_for_branches(packet, true, now);
-  } else {
+  } else if (others) {
     network_.calendar.post(*this, turned, kTurned, static_cast<std::uint32_t>(packet.input * vcs_ + packet.vc));
   }
 }
 
-/// Branches that turn, or those that do not.
-[[gnu::noinline]] void RouterEngine::bid_for_branches(const Packet& packet, bool turning, Cycle now) {
+/// Branches that turn, or those that do not. Whether there are others.
+[[gnu::noinline]] bool RouterEngine::bid_for_branches(const Packet& packet, bool turning, Cycle now) {
+  bool others = false;
   for (unsigned left = packet.branches; left != 0; left &= left - 1) {
     const auto port = static_cast<unsigned>(std::countr_zero(left));
-    if ((turn_cost(packet.input, port) != 0) == turning) bid(packet, port, now);
+    if ((turn_cost(packet.input, port) != 0) == turning) {
+      bid(packet, port, now);
+    } else {
+      others = true;
+    }
   }
+  return others;
 }
 
 void RouterEngine::bid(const Packet& packet, unsigned port, Cycle now) {
@@ -313,12 +321,12 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   send(port, index, held_from, now, tail);
 }
 
-/// As grant(), of a copy; the last one is the packet itself. The buffer is free when all have left; a packet behind bids then,
-/// at a whole cycle.
+/// As grant(), of a copy; the last one is the packet itself. The buffer is free when all have left.
 [[gnu::noinline]] void RouterEngine::grant_branch(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now) {
   Output& out = outputs_[port];
   const std::uint32_t original = in.head;
-  network_.packets[original].branches &= static_cast<std::uint16_t>(~(1U << port));
+  const unsigned left = network_.packets[original].branches & ~(1U << port);
+  network_.packets[original].branches = left & kAllBranches;
   const bool last = network_.packets[original].branches == 0;
   const std::uint32_t index = last ? original : network_.packets.take();
   Packet& packet = network_.packets[index];
@@ -333,11 +341,17 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
                                           port < kMeshPorts ? network_.link_rate : network_.ejection_rate);
   out.bidders &= ~(std::uint64_t{1} << bit);
   out.first_bit = static_cast<std::uint8_t>(bit + 1);
-  in.free_at = std::max(in.free_at, tail.ceil());
+  // Of the latest copy so far: the cycle in which it leaves, and whether its credit is a cycle later.
+  const Cycle leaves = std::max(out.clock.free_at(), now + 1);
+  const bool later = tail.ceil() > leaves;
+  Packet& held = network_.packets[original];
+  if (leaves >= in.free_at) held.credit_later = later || (leaves == in.free_at && held.credit_later != 0) ? 1 : 0;
+  in.free_at = std::max(in.free_at, leaves);
   if (last) {
+    const Cycle gone_at = in.free_at + held.credit_later;
     in.head = packet.next;
     if (in.head != kNil) bid_when_free(in, input_vc);
-    return_credit(packet.input, packet.vc, packet.bytes, in.free_at + network_.credit_cycles, now);
+    return_credit(packet.input, packet.vc, packet.bytes, gone_at + network_.credit_cycles, now);
   }
   send(port, index, held_from, now, tail);
 }

@@ -87,7 +87,7 @@ class alignas(64) RouterEngine final : public Client {
   void bid_when_free(const InputVc& in, unsigned input_vc);
   void start_bidding(std::uint32_t index, Cycle now);
   void bid(const Packet& packet, unsigned port, Cycle now);
-  void bid_for_branches(const Packet& packet, bool turning, Cycle now);
+  bool bid_for_branches(const Packet& packet, bool turning, Cycle now);
   void request_arbitration(unsigned port);
   void arbitrate(unsigned port, Cycle now);
   void grant(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now);

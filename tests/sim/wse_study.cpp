@@ -55,7 +55,9 @@ TEST(WseStudy, Rings) {
                 static_cast<unsigned long long>(stored), percent(stored, row.ring), static_cast<unsigned long long>(streamed),
                 percent(streamed, row.ring));
     std::fflush(stdout);
-    if (row.wavelets % static_cast<Bytes>(row.tiles) == 0) EXPECT_EQ(stored, row.ring);
+    if (row.wavelets % static_cast<Bytes>(row.tiles) == 0) {
+      EXPECT_EQ(stored, row.ring);
+    }
     EXPECT_GE(stored, row.ring);
     EXPECT_LE(streamed, row.ring + 1);
   }
