@@ -184,13 +184,13 @@ class StreamedCollective::Lowering {
     }
   }
 
-  /// Of the elements, cut evenly, the first shares larger by one; `index` modulo the tiles.
+  /// Of the elements, cut evenly, the last shares larger by one; `index` modulo the tiles.
   Bytes share(int index) const {
     const int tiles = collective_.shape().size();
     const auto at = static_cast<Bytes>((index % tiles + tiles) % tiles);
     const Bytes elements = spec_.bytes.bytes / kStreamedElement;
     const auto count = static_cast<Bytes>(tiles);
-    return (elements / count + (at < elements % count ? 1 : 0)) * kStreamedElement;
+    return (elements / count + (count - at <= elements % count ? 1 : 0)) * kStreamedElement;
   }
 
   const StreamedCollective& collective_;

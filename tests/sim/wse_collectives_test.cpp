@@ -19,13 +19,11 @@ bool in_sample(const WseRow& row) {
   return static_cast<Bytes>(row.tiles) * row.wavelets <= 2048 || (row.tiles == 512 && row.wavelets == 16);
 }
 
-/// The ring's formula with shares of whole wavelets. A share that starts at one of the first two tiles comes by the way back
-/// once, others twice.
+/// The ring's formula with shares of whole wavelets.
 Cycle ring_of_whole_wavelets(const WseRow& row) {
   const auto tiles = static_cast<Cycle>(row.tiles);
   const Cycle share = ceil_div<Cycle>(row.wavelets, tiles);
-  const Cycle distance = row.wavelets <= 2 ? 3 * tiles - 4 : 4 * tiles - 6;
-  return 2 * (tiles - 1) * share + distance + 5 * 2 * (tiles - 1);
+  return 2 * (tiles - 1) * share + 4 * tiles - 6 + 5 * 2 * (tiles - 1);
 }
 
 TEST(WseCollectives, ChainsAndBroadcastsAreTheFormulaToTheCycle) {
