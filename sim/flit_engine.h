@@ -107,6 +107,8 @@ class FlitEngine final : public FlitNetwork {
     return !slow_ports_ || clocks_[std::size_t{router} * kPorts + output].free_at() <= now;
   }
   void occupy_port(std::uint32_t router, unsigned output, Cycle now);
+  /// What route computation takes longer by.
+  Cycle turn_cost(unsigned input, unsigned output) const { return turns(input, output) ? turn_cycles_ : 0; }
 
   // flit_wormhole.cpp
   void evaluate_wormhole(std::uint32_t router, Cycle now);
@@ -132,6 +134,7 @@ class FlitEngine final : public FlitNetwork {
   // flit_cut_through.cpp
   void evaluate_cut_through(std::uint32_t router, Cycle now);
   void start_bidding(std::uint32_t router, State& state, PortVc at, Cycle now);
+  void bid(std::uint32_t router, State& state, PortVc at, Cycle now);
   void arbitrate(std::uint32_t router, State& state, unsigned output, Cycle now);
   bool stream(std::uint32_t router, State& state, unsigned output, Cycle now);
   void take_packet_credit(const PacketCredit& credit, Cycle now);
@@ -152,6 +155,7 @@ class FlitEngine final : public FlitNetwork {
   Cycle credit_delay_ = 0;       ///< ... until the place that was left is known upstream
   Cycle sink_delay_ = 0;         ///< ... until a terminal's place is known
   Cycle injection_extra_ = 0;
+  Cycle turn_cycles_;
 
   HugeVector<State> routers_;
   HugeVector<InputVc> inputs_;
@@ -170,6 +174,12 @@ class FlitEngine final : public FlitNetwork {
   DelayLine<std::uint32_t> sink_credits_;   ///< output VCs to terminals
   DelayLine<PacketCredit> packet_credits_;
   DelayLine<StageEnd> stage_ends_;
+  struct Turning {
+    std::uint32_t router;
+    PortVc input;
+  };
+  DelayLine<Turning> turning_;              ///< cut-through: heads that bid when they have turned
+  std::vector<Cycle> arrived_;              ///< of these, by packet
   // Of the current cycle.
   std::vector<Arrival>* arrivals_out_ = nullptr;
   std::vector<std::uint32_t>* credits_out_ = nullptr;

@@ -77,17 +77,18 @@ void FlitEngine<kPorts>::start_packet(std::uint32_t router, State& state, InputV
   const Flit flit = buffers_[from.base + from.first];
   require_invariant(flit.head(), "a packet's flits mixed with another's in a virtual channel");
   from.output = static_cast<std::uint8_t>(output_for(router, at.port, flit.packet()));
+  const Cycle routing = static_cast<Cycle>(stages_.routing) + turn_cost(at.port, from.output);
   if (report_heads_) {
-    const int before = stages_.routing + (stages_.speculative ? 0 : stages_.vc_allocation);
-    ready_at_[input_vc(router, at.port, at.vc)] = front_since + static_cast<Cycle>(before);
+    const auto allocation = static_cast<Cycle>(stages_.speculative ? 0 : stages_.vc_allocation);
+    ready_at_[input_vc(router, at.port, at.vc)] = front_since + routing + allocation;
   }
-  if (stages_.routing == 0) return wait_for_vc(state, from, at);
+  if (routing == 0) return wait_for_vc(state, from, at);
   from.state = VcState::routing;
-  if (stages_.routing == 1) {
+  if (routing == 1) {
     state.routing_vcs[at.port] = with(state.routing_vcs[at.port], at.vc);
     state.routing = with(state.routing, at.port);
   } else {
-    const auto end = front_since + static_cast<Cycle>(stages_.routing) - 1;
+    const Cycle end = front_since + routing - 1;
     stage_ends_.slot(end).push_back({router, StageEnd::Stage::routing, true, at, {}});
   }
 }

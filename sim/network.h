@@ -22,6 +22,11 @@ inline constexpr unsigned kSelfLane = kMeshPorts;
 
 constexpr unsigned local_ports(models::NicPorts ports) { return ports == models::NicPorts::single ? 1 : kMeshPorts + 1; }
 
+/// Whether a packet that came in by `input` and leaves by `output` goes along another dimension than before.
+constexpr bool turns(unsigned input, unsigned output) {
+  return (input < kMeshPorts) & (output < kMeshPorts) & (((input ^ output) & 1U) != 0);
+}
+
 /// Counts the cycles in which a tile has a message in flight, to it or from it.
 class FlightClock {
  public:

@@ -100,8 +100,7 @@ unsigned RouterEngine::local_output(unsigned input) const {
 
 /// What the pipeline is longer by from an input to an output.
 Cycle RouterEngine::turn_cost(unsigned input, unsigned output) const {
-  const bool turns = (input < kMeshPorts) & (output < kMeshPorts) & (((input ^ output) & 1U) != 0);
-  return network_.turn_cycles & (Cycle{0} - static_cast<Cycle>(turns));
+  return network_.turn_cycles & (Cycle{0} - static_cast<Cycle>(turns(input, output)));
 }
 
 void RouterEngine::credit(unsigned port, unsigned vc, Bytes bytes, Cycle at) {

@@ -42,6 +42,7 @@ Drawn draw_machine(RandomStream& random) {
   hardware.flit.switching = models::Switching::cut_through;
   hardware.flit.vc_buffer_flits = static_cast<unsigned>(hardware.vc_buffer_bytes / kFlit);
   drawn.routing = pick(random, std::vector<std::string>{"xy", "yx", "table"});
+  hardware.turn_cycles = pick(random, std::vector<Cycle>{0, 0, 1, 20});
   return drawn;
 }
 
