@@ -2,6 +2,7 @@
 
 #include <map>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,12 @@ namespace wafersim::sim {
 /// whose packets name the multicast.
 class Multicasts {
  public:
-  Multicasts(const topology::Mesh& mesh, const topology::Routing& routing) : mesh_(mesh), routing_(routing) {}
+  /// `routing` is null where place and destination do not decide a packet's way; `name` is that of the policy.
+  Multicasts(const topology::Mesh& mesh, const std::string& name, const topology::Routing* routing)
+      : mesh_(mesh), name_(name), routing_(routing) {}
 
-  /// The tree from a tile to `receivers`, made when it is first asked for. Throws as topology::MulticastTree does.
+  /// The tree from a tile to `receivers`, made when it is first asked for. Throws as topology::MulticastTree does, and PlanError
+  /// when there is no routing function.
   std::uint32_t tree_to(TileId source, std::span<const TileId> receivers);
   /// A multicast along that tree.
   std::uint32_t open(TileId source, std::span<const TileId> receivers);
@@ -57,7 +61,8 @@ class Multicasts {
   };
 
   const topology::Mesh& mesh_;
-  const topology::Routing& routing_;
+  std::string name_;
+  const topology::Routing* routing_;
   std::vector<topology::MulticastTree> trees_;
   std::map<std::pair<TileId, std::vector<TileId>>, std::uint32_t> known_;
   Pool<UnderWay> pool_;

@@ -9,7 +9,6 @@ namespace wafersim::sim {
 
 void Nic::post_forward(const SendRequest& request, std::span<const TileId> receivers, std::span<const StreamSource> follows) {
   require_invariant(!receivers.empty(), "a message to nobody was sent");
-  ++messages_sent_;
   bytes_sent_ += request.bytes;
   bytes_copied_ += (receivers.size() - 1) * request.bytes;
   std::vector<std::uint32_t> parts;
@@ -18,6 +17,7 @@ void Nic::post_forward(const SendRequest& request, std::span<const TileId> recei
   } else {
     parts = open_multicast(request, receivers);
   }
+  ++messages_sent_;
   if (network_.hardware.fidelity == models::Fidelity::ideal) return forward_ideal(parts, follows);
   if (!follows.empty()) follow(parts, follows);
   for (const std::uint32_t part : parts) launch(part);
@@ -83,8 +83,11 @@ bool Nic::may_leave(const Message& message, Bytes bytes, Cycle now) {
 
 /// The next packet of a message is injected. Returns the time before which its tail may not leave.
 ExactTime Nic::mark(Packet& packet, const Message& message) {
-  packet.multicast = message.multicast;
-  if (message.multicast != kNil) network_.multicasts.injected(message.multicast, network_.calendar.current());
+  if (message.multicast != kNil) {
+    packet.multicast = true;
+    packet.destination = message.multicast;
+    network_.multicasts.injected(message.multicast, network_.calendar.current());
+  }
   if (message.follows == kNil) return {};
   return network_.streams.tail(message.follows, message.bytes - message.bytes_to_inject + packet.bytes);
 }

@@ -79,14 +79,17 @@ class alignas(64) RouterEngine final : public Client {
   unsigned input_vc_of_bit(const Output& out, unsigned bit) const {
     return bit < kMeshPorts * vcs_ ? bit : bit + out.local_shift;
   }
-  unsigned output_for(TileId tile, const Packet& packet) const;
-  unsigned local_output(unsigned input) const;
+  unsigned port_of(topology::Hop hop, unsigned input) const;
   unsigned first_branch(TileId tile, Packet& packet) const;
   Cycle turn_cost(unsigned input, unsigned output) const;
+  Cycle known_turn(const Packet& packet) const;
+  void foresee(TileId tile, Packet& packet) const;
+  void choose_output(Packet& packet, Cycle now);
   void announce(ClientHandle router, TileId tile, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
   void bid_when_free(const InputVc& in, unsigned input_vc);
   void start_bidding(std::uint32_t index, Cycle now);
   void bid(const Packet& packet, unsigned port, Cycle now);
+  void bid_where_ways_part(Packet& packet, Cycle arrived, Cycle now);
   bool bid_for_branches(const Packet& packet, bool turning, Cycle now);
   void request_arbitration(unsigned port);
   void arbitrate(unsigned port, Cycle now);
