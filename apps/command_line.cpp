@@ -127,6 +127,14 @@ CLI::App* add_compare(CLI::App& app, CompareArguments& arguments) {
   return compare;
 }
 
+CLI::App* add_collective(CLI::App& app, CollectiveArguments& arguments) {
+  CLI::App* collective = app.add_subcommand(
+      "collective", "Simulate the scenario's collective by cores that add or store what arrives as it arrives");
+  add_scenario(*collective, arguments.scenario);
+  collective->add_flag("--json", arguments.json, "Print one JSON object");
+  return collective;
+}
+
 }  // namespace
 
 Command parse_command_line(int argc, char** argv) {
@@ -145,6 +153,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* sweep = add_sweep(app, sweep_arguments);
   CompareArguments compare_arguments;
   const CLI::App* compare = add_compare(app, compare_arguments);
+  CollectiveArguments collective_arguments;
+  const CLI::App* collective = add_collective(app, collective_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
   app.footer(
       "Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot "
@@ -162,6 +172,7 @@ Command parse_command_line(int argc, char** argv) {
   if (traffic->parsed()) return traffic_arguments;
   if (sweep->parsed()) return sweep_arguments;
   if (compare->parsed()) return compare_arguments;
+  if (collective->parsed()) return collective_arguments;
   return PresetsArguments{};
 }
 

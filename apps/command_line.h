@@ -69,6 +69,11 @@ struct CompareArguments {
   bool json = false;
 };
 
+struct CollectiveArguments {
+  ScenarioArguments scenario;
+  bool json = false;
+};
+
 struct PresetsArguments {};
 
 /// The command line was answered in parsing it: help, version, or an error of use that has been printed.
@@ -77,7 +82,7 @@ struct Answered {
 };
 
 using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, SweepArguments, CompareArguments,
-                             PresetsArguments, Answered>;
+                             CollectiveArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

@@ -12,6 +12,7 @@ ExitStatus topology_command(const TopologyArguments& arguments);
 ExitStatus traffic_command(const TrafficArguments& arguments);
 ExitStatus sweep_command(const SweepArguments& arguments);
 ExitStatus compare_command(const CompareArguments& arguments);
+ExitStatus collective_command(const CollectiveArguments& arguments);
 ExitStatus presets_command();
 
 }  // namespace wafersim::apps

@@ -31,6 +31,8 @@ class Checker {
     check_placement();
     check_flits();
     check_traffic();
+    check_collective();
+    check_copies();
   }
 
  private:
@@ -145,6 +147,25 @@ class Checker {
     if (traffic.injection == workloads::InjectionProcess::on_off) return;
     for (const char* key : {"traffic.burst_load", "traffic.burst_cycles"}) {
       if (given(key)) fail(key, "is only for traffic.injection: on_off");
+    }
+  }
+
+  void check_collective() {
+    if (!scenario_.collective || !sound({"collective", "wafer.mesh"}) || !given("wafer.mesh")) return;
+    const auto fault = workloads::fault_of(*scenario_.collective, scenario_.wafer.mesh.shape);
+    if (fault) fail(std::string("collective.") + fault->key, fault->message);
+  }
+
+  /// Routers of flits do not copy packets.
+  void check_copies() {
+    if (scenario_.network.fidelity != models::Fidelity::flit || !sound({"network.fidelity"})) return;
+    constexpr const char* kRule = "needs routers that copy packets, which those of flits do not; valid: network.fidelity packet, ideal";
+    if (scenario_.plan.collectives == workloads::Collective::router_multicast && sound({"plan.collectives"})) {
+      fail("plan.collectives", fmt::format("'router_multicast' {}", kRule));
+    }
+    if (scenario_.collective && sound({"collective"}) && workloads::needs_copies(*scenario_.collective)) {
+      fail("collective.algorithm", fmt::format("'{}' of kind {} {}", word_of(scenario_.collective->algorithm),
+                                               word_of(scenario_.collective->kind), kRule));
     }
   }
 

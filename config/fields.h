@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/fields_collective.h"
 #include "config/fields_hardware.h"
 #include "config/fields_model.h"
 #include "config/fields_plan.h"
@@ -23,7 +24,13 @@ void fields(Visitor& visit, Scenario& scenario) {
                    "without one only `traffic` takes it.",
             .absent = "none"},
         scenario.traffic);
-  visit(Key{.name = "model", .doc = "The transformer that is trained.", .required = !scenario.traffic}, scenario.model);
+  visit(Key{.name = "collective",
+            .doc = "A reduction or broadcast by cores that add or store what arrives as it arrives, for `wafersim collective`. As "
+                   "with `traffic`, a scenario that has it needs no model.",
+            .absent = "none"},
+        scenario.collective);
+  visit(Key{.name = "model", .doc = "The transformer that is trained.", .required = !scenario.traffic && !scenario.collective},
+        scenario.model);
   visit(Key{.name = "training", .doc = "How it is trained."}, scenario.training);
   visit(Key{.name = "plan", .doc = "How training is split over tiles."}, scenario.plan);
   visit(Key{.name = "placement",

@@ -90,6 +90,10 @@ void fields(Visitor& visit, models::NicSpec& spec) {
   visit(Key{.name = "ejection_latency", .doc = "From the router to the network interface."},
         spec.ejection_latency);
   visit(Key{.name = "message_overhead", .doc = "Added for each message at each end."}, spec.message_overhead);
+  visit(Key{.name = "stream_latency",
+            .doc = "Of messages that are used as they come in: from a packet's arrival until the core has stored or added it and "
+                   "may send it on."},
+        spec.stream_latency);
 }
 
 template <class Visitor>
@@ -155,13 +159,15 @@ template <class Visitor>
 void fields(Visitor& visit, models::RouterSpec& spec) {
   visit(
       Key{.name = "routing",
-          .doc = "How packets find their way, see [below](#routing); `run` simulates the first four.",
+          .doc = "How packets find their way, see [below](#routing).",
           .words = topology::routing_policy_names()},
       spec.routing);
   visit(Key{.name = "virtual_channels", .doc = "Virtual channels of each input; at most 12 with packets.", .min = 1, .max = 16},
         spec.virtual_channels);
   visit.alternative(Key{.name = "pipeline", .doc = "From a packet head's arrival to its first bid for an output."},
                     spec.pipeline, !spec.flit.named_stages());
+  visit(Key{.name = "turn", .doc = "Added to the pipeline where a packet turns: it leaves along another dimension than it came."},
+        spec.turn);
   visit(Key{.name = "credit_latency",
             .doc = "Until a freed buffer is known upstream, at least one cycle; auto is the link's latency.",
             .positive = true,

@@ -8,6 +8,7 @@
 #include "models/hardware.h"
 #include "models/transformer.h"
 #include "workloads/plan.h"
+#include "workloads/streamed_collective.h"
 #include "workloads/synthetic_traffic.h"
 
 namespace wafersim::config {
@@ -23,9 +24,10 @@ struct Scenario {
   workloads::PlanSpec plan;
   workloads::PlacementSpec placement;
   std::optional<workloads::TrafficSpec> traffic;  ///< for the network alone
+  std::optional<workloads::CollectiveSpec> collective;
   std::uint64_t seed = 1;
 
-  /// There is a model to train; a scenario with `traffic` may do without.
+  /// There is a model to train; a scenario with `traffic` or `collective` may do without.
   bool has_model() const { return model.layers > 0; }
 };
 
@@ -42,8 +44,14 @@ Scenario load_scenario(const std::string& path, const LoadOptions& options = {})
 std::string to_yaml(const Scenario& scenario);
 /// The same tree as JSON text.
 std::string to_json(const Scenario& scenario);
-/// What of it matters to `wafersim traffic`: all but model, training, plan and placement.
+/// What of it matters to `wafersim traffic`: all but collective, model, training, plan and placement.
 std::string traffic_json(const Scenario& scenario);
+/// What of it matters to `wafersim collective`: the same, with collective instead of traffic.
+std::string collective_json(const Scenario& scenario);
 std::string pattern_name(workloads::SyntheticPattern pattern);
+std::string word(models::Fidelity fidelity);
+std::string word(workloads::StreamedKind kind);
+std::string word(workloads::StreamedAlgorithm algorithm);
+std::string word(workloads::StreamRelay relay);
 
 }  // namespace wafersim::config

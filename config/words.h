@@ -8,6 +8,7 @@
 #include "models/hardware.h"
 #include "models/transformer.h"
 #include "workloads/plan.h"
+#include "workloads/streamed_collective.h"
 #include "workloads/synthetic_traffic.h"
 
 namespace wafersim::config {
@@ -89,6 +90,22 @@ template <>
 struct Words<workloads::InjectionProcess> {
   using E = workloads::InjectionProcess;
   static constexpr std::array list = {WordList<E>{"bernoulli", E::bernoulli}, WordList<E>{"on_off", E::on_off}};
+};
+
+template <>
+struct Words<workloads::StreamedKind> {
+  using E = workloads::StreamedKind;
+  static constexpr std::array list = {WordList<E>{"reduce", E::reduce}, WordList<E>{"broadcast", E::broadcast},
+                                      WordList<E>{"all_reduce", E::all_reduce}};
+};
+
+template <>
+struct Words<workloads::StreamedAlgorithm> {
+  using E = workloads::StreamedAlgorithm;
+  static constexpr std::array list = {WordList<E>{"chain", E::chain},         WordList<E>{"star", E::star},
+                                      WordList<E>{"tree", E::tree},           WordList<E>{"two_phase", E::two_phase},
+                                      WordList<E>{"ring", E::ring},
+                                      WordList<E>{"router_multicast", E::router_multicast}};
 };
 
 template <>
@@ -207,7 +224,8 @@ struct Words<workloads::Collective> {
                                       WordList<E>{"line", E::line}, WordList<E>{"rows_cols", E::rows_cols},
                                       WordList<E>{"tree", E::tree},
                                       WordList<E>{"halving_doubling", E::halving_doubling},
-                                      WordList<E>{"direct", E::direct}, WordList<E>{"multicast", E::multicast}};
+                                      WordList<E>{"direct", E::direct}, WordList<E>{"multicast", E::multicast},
+                                      WordList<E>{"router_multicast", E::router_multicast}};
 };
 
 template <>

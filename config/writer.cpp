@@ -99,12 +99,23 @@ std::string to_yaml(const Scenario& scenario) {
 
 std::string to_json(const Scenario& scenario) { return json_of(to_tree(scenario)).dump(2); }
 
-std::string traffic_json(const Scenario& scenario) {
+namespace {
+
+std::string json_without(const Scenario& scenario, const char* section) {
   nlohmann::ordered_json json = json_of(to_tree(scenario));
-  for (const char* section : {"model", "training", "plan", "placement"}) json.erase(section);
+  for (const char* each : {section, "model", "training", "plan", "placement"}) json.erase(each);
   return json.dump(2);
 }
 
+}  // namespace
+
+std::string traffic_json(const Scenario& scenario) { return json_without(scenario, "collective"); }
+std::string collective_json(const Scenario& scenario) { return json_without(scenario, "traffic"); }
+
 std::string pattern_name(workloads::SyntheticPattern pattern) { return word_of(pattern); }
+std::string word(models::Fidelity fidelity) { return word_of(fidelity); }
+std::string word(workloads::StreamedKind kind) { return word_of(kind); }
+std::string word(workloads::StreamedAlgorithm algorithm) { return word_of(algorithm); }
+std::string word(workloads::StreamRelay relay) { return word_of(relay); }
 
 }  // namespace wafersim::config

@@ -58,14 +58,16 @@ Cycle ComputeCost::vector(std::uint64_t flops) const {
 
 Cycle serialization(Bytes bytes, const Rational& rate) { return cycles_at_rate(bytes, rate); }
 
-Cycle message_latency(const HardwareModel& hardware, Bytes bytes, int hops) {
+Cycle message_latency(const HardwareModel& hardware, Bytes bytes, int hops, int turns) {
   require_invariant(hops >= 0, "a message has a negative number of hops");
+  require_invariant(turns >= 0 && turns < std::max(hops, 1), "a message turns at a tile between two hops");
   if (hardware.fidelity == Fidelity::ideal) return 0;
   Rational slowest = std::min(hardware.injection_bytes_per_cycle, hardware.ejection_bytes_per_cycle);
   if (hops > 0) slowest = std::min(slowest, hardware.link_bytes_per_cycle);
   const auto links = static_cast<Cycle>(hops);
   const Cycle head = hardware.injection_cycles + (links + 1) * hardware.router_cycles +
-                     links * hardware.link_cycles + hardware.ejection_cycles;
+                     static_cast<Cycle>(turns) * hardware.turn_cycles + links * hardware.link_cycles +
+                     hardware.ejection_cycles;
   return 2 * hardware.message_overhead + head + serialization(bytes, slowest);
 }
 

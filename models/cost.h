@@ -44,10 +44,10 @@ class ComputeCost {
 /// Serialization of `bytes` in cycles on a link of `rate`.
 Cycle serialization(Bytes bytes, const Rational& rate);
 
-/// Closed form of one message over `hops` idle links: Linj + (H+1) R + H L + Leject + ceil(bytes / slowest rate among the
-/// ports passed), plus the message overhead at both ends; hops 0 (source = destination) passes injection and ejection
+/// Closed form of one message over `hops` idle links with `turns` turns of the router's own cost C: Linj + (H+1) R + turns C +
+/// H L + Leject + ceil(bytes / slowest rate among the ports passed), plus the message overhead at both ends; hops 0 (source = destination) passes injection and ejection
 /// only. Exact to the cycle for any number of packets under the conditions of docs/model-costs.md, "Messages". 0 with
 /// the ideal network.
-Cycle message_latency(const HardwareModel& hardware, Bytes bytes, int hops);
+Cycle message_latency(const HardwareModel& hardware, Bytes bytes, int hops, int turns = 0);
 
 }  // namespace wafersim::models

@@ -87,6 +87,7 @@ void resolve_links(const WaferSpec& wafer, HardwareModel& model) {
       resolve_duration(nic.ejection_latency, model.clock, 0, "wafer.nic.ejection_latency");
   model.message_overhead =
       resolve_duration(nic.message_overhead, model.clock, 0, "wafer.nic.message_overhead");
+  model.stream_cycles = resolve_duration(nic.stream_latency, model.clock, 0, "wafer.nic.stream_latency");
 }
 
 /// The buffer of a VC where packets are not parted, as the scenario gives it: in bytes or in flits.
@@ -103,6 +104,9 @@ void resolve_router(const RouterSpec& router, HardwareModel& model) {
   const std::optional<PipelineStages> stages = router.flit.named_stages();
   model.router_cycles = stages ? static_cast<Cycle>(stages->cycles())
                                : resolve_duration(router.pipeline, model.clock, 0, "router.pipeline");
+  model.turn_cycles = resolve_duration(router.turn, model.clock, 0, "router.turn");
+  constexpr Cycle kLongestTurn = 65535;
+  require(model.turn_cycles <= kLongestTurn, "router.turn", to_string(router.turn), "at most 65535 cycles");
   model.credit_cycles = router.credit_latency ? resolve_duration(*router.credit_latency, model.clock, 1,
                                                                  "router.credit_latency")
                                               : model.link_cycles;
@@ -110,7 +114,7 @@ void resolve_router(const RouterSpec& router, HardwareModel& model) {
   const auto smallest_busy = [&router, &model] {
     const Bytes unit = model.fidelity == Fidelity::flit ? flit_size(router, model) : 1;
     const Bytes packet = ceil_div(model.packet_bytes, unit) * unit;
-    return default_vc_buffer(packet, model.link_bytes_per_cycle, model.router_cycles,
+    return default_vc_buffer(packet, model.link_bytes_per_cycle, model.router_cycles + model.turn_cycles,
                              std::max(model.link_cycles, model.injection_cycles), model.credit_cycles);
   };
   if (model.fidelity == Fidelity::flit && router.flit.switching == Switching::wormhole) {

@@ -60,6 +60,7 @@ struct NicSpec {
   Duration injection_latency = Duration::of_cycles(0);  ///< Linj >= 0
   Duration ejection_latency = Duration::of_cycles(0);   ///< Leject >= 0
   Duration message_overhead = Duration::of_cycles(0);   ///< per message and end
+  Duration stream_latency = Duration::of_cycles(1);     ///< of streamed messages: from arrival to use
 };
 
 struct WaferSpec {
@@ -76,6 +77,7 @@ struct RouterSpec {
   std::string routing = "xy";
   int virtual_channels = 2;
   Duration pipeline = Duration::of_cycles(1);  ///< R >= 0
+  Duration turn = Duration::of_cycles(0);      ///< added to R where a packet leaves along another dimension than it came; below 2^16
   std::optional<Duration> credit_latency;      ///< Lc >= 1; absent = the link's latency
   std::optional<DataSize> vc_buffer;           ///< at least one packet; absent = smallest that keeps a link busy
   FlitRouterSpec flit;
@@ -120,11 +122,13 @@ struct HardwareModel {
   Rational ejection_bytes_per_cycle;
   NicPorts nic_ports = NicPorts::per_direction;
   Cycle router_cycles = 0;           ///< R
+  Cycle turn_cycles = 0;             ///< added to R at a turn
   Cycle link_cycles = 1;             ///< L
   Cycle credit_cycles = 1;           ///< Lc
   Cycle injection_cycles = 0;        ///< Linj
   Cycle ejection_cycles = 0;         ///< Leject
   Cycle message_overhead = 0;
+  Cycle stream_cycles = 1;           ///< from the arrival of a packet of a streamed message to its use
   FlitModel flit;                    ///< of the fidelity `flit` only
 
   double seconds(Cycle cycles) const { return static_cast<double>(cycles) / clock.hertz.to_double(); }
@@ -136,8 +140,8 @@ struct HardwareModel {
 /// range (L < 1, Lc < 1, a VC buffer smaller than a packet, a rate of zero).
 HardwareModel resolve_hardware(const WaferSpec& wafer, const RouterSpec& router, const NetworkSpec& network);
 
-/// Default VC buffer: the smallest k >= 2 packets with (k - 1) S >= L + R + Lc, S = serialization of a full packet in
-/// exact cycles; one cycle more on the right when S is not whole (docs/model-costs.md, "Messages").
+/// Default VC buffer: the smallest k >= 2 packets with (k - 1) S >= L + R + Lc (R with a turn), S = serialization of a full
+/// packet in exact cycles; one cycle more on the right when S is not whole (docs/model-costs.md, "Messages").
 Bytes default_vc_buffer(Bytes packet_bytes, const Rational& link_bytes_per_cycle, Cycle router, Cycle link, Cycle credit);
 
 }  // namespace wafersim::models

@@ -10,6 +10,23 @@ namespace {
 using workloads::Op;
 using workloads::OpKind;
 
+/// What an operation waits for; an operation may be named several times. `list` is where it lies unless the template has it.
+std::span<const std::uint32_t> waits_of(const workloads::StepTemplate& source, const Op& op, std::vector<std::uint32_t>& list) {
+  if (!op.follows) return std::span(source.dependencies).subspan(op.first_dependency, op.dependency_count);
+  list.clear();
+  for (std::uint32_t i = 0; i < op.dependency_count; ++i) {
+    const std::uint32_t before = source.dependencies[op.first_dependency + i];
+    const Op& earlier = source.ops[before];
+    if (!workloads::follows(op, earlier)) {
+      list.push_back(before);
+      continue;
+    }
+    const auto first = source.dependencies.begin() + earlier.first_dependency;
+    list.insert(list.end(), first, first + earlier.dependency_count);
+  }
+  return list;
+}
+
 CompiledTemplate compile(const workloads::StepTemplate& source, const workloads::Trace& trace,
                          const models::ComputeCost& cost, const models::HardwareModel& hardware, Arena& arena) {
   CompiledTemplate out;
@@ -17,6 +34,8 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
   const std::size_t count = source.ops.size();
   out.dependency_counts = {arena.make_array<std::uint16_t>(count), count};
   out.ops = {arena.make_array<CompiledOp>(count), count};
+  std::vector<std::uint32_t> following;
+  std::size_t edges = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Op& op = source.ops[i];
     CompiledOp& compiled = out.ops[i];
@@ -28,19 +47,22 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
     compiled.peer = op.peer;
     compiled.tensor = op.operand.tensor;
     compiled.bytes = op.bytes;
-    if (op.kind == OpKind::send || op.kind == OpKind::receive) compiled.key = channel_key(op);
+    compiled.streamed = op.streamed;
+    compiled.forwards = op.follows || op.kind == OpKind::multicast;
+    if (op.kind == OpKind::send || op.kind == OpKind::receive || op.kind == OpKind::multicast) compiled.key = channel_key(op);
     require_invariant(op.first_dependency + op.dependency_count <= source.dependencies.size(),
                       "a template's dependencies are out of range");
-    require_invariant(op.dependency_count <= std::numeric_limits<std::uint16_t>::max(),
-                      "an operation has more than 65535 dependencies");
-    out.dependency_counts[i] = static_cast<std::uint16_t>(op.dependency_count);
-    if (op.dependency_count == 0) out.roots.push_back(i);
-    if (!op.detached) ++out.result_count;
     for (std::uint32_t d = 0; d < op.dependency_count; ++d) {
-      const std::uint32_t before = source.dependencies[op.first_dependency + d];
-      require_invariant(before < i, "an operation depends on a later one");
-      ++out.ops[before].successor_count;
+      require_invariant(source.dependencies[op.first_dependency + d] < i, "an operation depends on a later one");
     }
+    const std::span<const std::uint32_t> waits = waits_of(source, op, following);
+    require_invariant(waits.size() <= std::numeric_limits<std::uint16_t>::max(),
+                      "an operation has more than 65535 dependencies");
+    out.dependency_counts[i] = static_cast<std::uint16_t>(waits.size());
+    if (waits.empty()) out.roots.push_back(i);
+    if (!op.detached) ++out.result_count;
+    edges += waits.size();
+    for (const std::uint32_t before : waits) ++out.ops[before].successor_count;
     if (op.kind == OpKind::matrix) out.in_order[static_cast<std::size_t>(Engine::matrix)].push_back(i);
     if (op.kind == OpKind::vector) out.in_order[static_cast<std::size_t>(Engine::vector)].push_back(i);
     if (op.kind == OpKind::matrix || op.kind == OpKind::vector || op.kind == OpKind::reduce) {
@@ -53,15 +75,12 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
   for (std::size_t i = 1; i < count; ++i) {
     out.ops[i].first_successor = out.ops[i - 1].first_successor + out.ops[i - 1].successor_count;
   }
-  out.successors = {arena.make_array<std::uint32_t>(source.dependencies.size()), source.dependencies.size()};
+  out.successors = {arena.make_array<std::uint32_t>(edges), edges};
   std::vector<std::uint32_t> fill;
   fill.reserve(count);
   for (const CompiledOp& op : out.ops) fill.push_back(op.first_successor);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const Op& op = source.ops[i];
-    for (std::uint32_t d = 0; d < op.dependency_count; ++d) {
-      out.successors[fill[source.dependencies[op.first_dependency + d]]++] = i;
-    }
+    for (const std::uint32_t before : waits_of(source, source.ops[i], following)) out.successors[fill[before]++] = i;
   }
   for (CompiledOp& op : out.ops) {
     if (op.successor_count != 0) op.next = out.successors[op.first_successor];

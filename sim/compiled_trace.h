@@ -35,6 +35,8 @@ struct alignas(16) CompiledOp {
   workloads::MemoryClass memory_class = workloads::MemoryClass::activations;
   workloads::MatchScope scope = workloads::MatchScope::step;
   bool detached = false;
+  bool streamed = false;
+  bool forwards = false;              ///< a multicast, or a send that follows what comes in
 };
 static_assert(sizeof(CompiledOp) == 48);
 
@@ -42,7 +44,8 @@ static_assert(sizeof(CompiledOp) == 48);
 std::uint64_t step_key(workloads::MatchScope scope, const workloads::Step& step);
 std::uint64_t channel_key(const workloads::Op& op);
 
-/// A template made ready to run: what completes what, and what each operation costs on this machine.
+/// A template made ready to run: what completes what, and what each operation costs on this machine. An operation that follows
+/// streamed receives waits for what these wait for instead.
 struct CompiledTemplate {
   const workloads::StepTemplate* source = nullptr;
   std::span<CompiledOp> ops;

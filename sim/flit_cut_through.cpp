@@ -3,15 +3,25 @@
 
 namespace wafersim::sim {
 
-/// The head of a VC wants its output from this cycle on.
+/// The head of a VC is the first of its VC from this cycle on, and wants its output from then, or when it has turned.
 template <unsigned kPorts>
 void FlitEngine<kPorts>::start_bidding(std::uint32_t router, State& state, PortVc at, Cycle now) {
   InputVc& from = inputs_of(router)[local(at)];
   const Flit flit = buffers_[from.base + from.first];
   require_invariant(flit.head(), "a packet's flits mixed with another's in a virtual channel");
+  find_output(router, from, at, flit.packet());
+  if (const Cycle turn = turn_cost(at.port, from.output); turn != 0 && arrived_[flit.packet()] + turn > now) {
+    from.state = VcState::routing;
+    turning_.slot(arrived_[flit.packet()] + turn).push_back({router, at});
+    return;
+  }
+  bid(router, state, at, now);
+}
+
+template <unsigned kPorts>
+void FlitEngine<kPorts>::bid(std::uint32_t router, State& state, PortVc at, Cycle now) {
+  InputVc& from = inputs_of(router)[local(at)];
   from.state = VcState::active;
-  from.output = static_cast<std::uint8_t>(output_for(router, at.port, flit.packet()));
-  from.output_vc = at.vc;
   if (report_heads_) ready_at_[input_vc(router, at.port, at.vc)] = now;
   Held& out = held_[std::size_t{router} * kPorts + from.output];
   // An arbiter with no bids and full credits is back in its first position.
@@ -52,7 +62,7 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
     const InputVc& from = inputs_of(router)[local(input)];
     const std::uint32_t packet = buffers_[from.base + from.first].packet();
     const std::uint32_t flits = packets_[packet].flits;
-    OutputVc& to = outputs_of(router)[local(output, input.vc)];
+    OutputVc& to = outputs_of(router)[local(output, from.output_vc)];
     const bool mesh = output < kMeshPorts;
     if (!mesh || to.credits >= flits) {
       state.withdraw_switch(output, input.port, input.vc);
@@ -79,7 +89,7 @@ bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned out
   InputVc& from = inputs_of(router)[local(input)];
   if (from.count == 0) return false;
   const Flit flit = pop(from);
-  forward(router, state, {static_cast<std::uint8_t>(output), input.vc}, flit, now);
+  forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, now);
   if (!flit.tail()) return true;
   if (input.port < kMeshPorts) {
     const std::uint32_t flits = packets_[flit.packet()].flits;
@@ -113,9 +123,11 @@ using SinglePort = FlitEngine<kSinglePort>;
 using PortPerDirection = FlitEngine<kPortPerDirection>;
 template void FlitEngine<kSinglePort>::evaluate_cut_through(std::uint32_t, Cycle);
 template void FlitEngine<kSinglePort>::start_bidding(std::uint32_t, SinglePort::State&, PortVc, Cycle);
+template void FlitEngine<kSinglePort>::bid(std::uint32_t, SinglePort::State&, PortVc, Cycle);
 template void FlitEngine<kSinglePort>::take_packet_credit(const SinglePort::PacketCredit&, Cycle);
 template void FlitEngine<kPortPerDirection>::evaluate_cut_through(std::uint32_t, Cycle);
 template void FlitEngine<kPortPerDirection>::start_bidding(std::uint32_t, PortPerDirection::State&, PortVc, Cycle);
+template void FlitEngine<kPortPerDirection>::bid(std::uint32_t, PortPerDirection::State&, PortVc, Cycle);
 template void FlitEngine<kPortPerDirection>::take_packet_credit(const PortPerDirection::PacketCredit&, Cycle);
 
 }  // namespace wafersim::sim

@@ -18,7 +18,7 @@ Cycle longest_delay(const models::HardwareModel& hardware) {
   const auto stage = static_cast<Cycle>(std::max({stages.routing, stages.vc_allocation, stages.switch_allocation}));
   const auto fixed = static_cast<Cycle>(stages.traversal + stages.credit);
   const Cycle wires = std::max(hardware.link_cycles, hardware.injection_cycles + 1) + hardware.ejection_cycles;
-  return 8 + stage + fixed + wires + hardware.credit_cycles + hardware.router_cycles;
+  return 8 + stage + fixed + wires + hardware.credit_cycles + hardware.router_cycles + hardware.turn_cycles;
 }
 
 }  // namespace
@@ -50,7 +50,8 @@ std::uint64_t FlitNetwork::flit_hops() const {
 
 template <unsigned kPorts>
 FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& terminals)
-    : terminals_(terminals),
+    : FlitNetwork(spec.routes),
+      terminals_(terminals),
       routes_(spec.routes),
       stages_(spec.hardware.flit.stages),
       allocator_(spec.hardware.flit.allocator),
@@ -60,12 +61,20 @@ FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& termi
       vcs_(static_cast<unsigned>(spec.hardware.virtual_channels)),
       vc_bits_(static_cast<unsigned>(std::bit_width(vcs_ - 1U))),
       mesh_buffer_(spec.hardware.flit.vc_buffer_flits),
+      turn_cycles_(spec.hardware.turn_cycles),
       flit_bytes_(spec.hardware.flit.flit_bytes),
       arrivals_(longest_delay(spec.hardware)),
       credits_(arrivals_.horizon()),
       sink_credits_(arrivals_.horizon()),
       packet_credits_(arrivals_.horizon()),
-      stage_ends_(arrivals_.horizon()) {
+      stage_ends_(arrivals_.horizon()),
+      turning_(arrivals_.horizon()) {
+  for (unsigned c = 0; c < routes_.classes(); ++c) {
+    const topology::VcRange range = routes_.vcs(c);
+    const auto vcs = static_cast<VcSet>(((1U << range.count) - 1) << range.first);
+    vcs_of_class_.push_back(vcs);
+    if (vc_groups_.empty() || vc_groups_.back() != vcs) vc_groups_.push_back(vcs);
+  }
   build(spec);
 }
 
@@ -177,6 +186,11 @@ void FlitEngine<kPorts>::deliver(Cycle now) {
   if (cut_through_) {
     for (const PacketCredit& credit : packet_credits_.slot(now)) take_packet_credit(credit, now);
     packet_credits_.slot(now).clear();
+    for (const Turning& turned : turning_.slot(now)) {
+      activate(turned.router);
+      bid(turned.router, routers_[turned.router], turned.input, now);
+    }
+    turning_.slot(now).clear();
   }
   for (const std::uint32_t output_vc : credits_.slot(now)) take_credit(output_vc);
   credits_.slot(now).clear();
@@ -200,6 +214,10 @@ void FlitEngine<kPorts>::receive(const Arrival& arrival, Cycle now) {
   InputVc& in = inputs_[arrival.input_vc];
   buffers_[in.base + ((in.first + in.count) & in.mask)] = arrival.flit;
   ++in.count;
+  if (turn_cycles_ != 0 && cut_through_ && arrival.flit.head()) [[unlikely]] {
+    if (arrival.flit.packet() >= arrived_.size()) arrived_.resize(packets_.size());
+    arrived_[arrival.flit.packet()] = now;
+  }
   activate(router);
   if (in.count != 1) return;
   State& state = routers_[router];
@@ -233,17 +251,6 @@ void FlitEngine<kPorts>::take_credit(std::uint32_t output_vc) {
   activate(router);
 }
 
-template <unsigned kPorts>
-unsigned FlitEngine<kPorts>::output_for(TileId tile, unsigned port, std::uint32_t packet) const {
-  const topology::Hop hop = routes_.next(tile, packets_[packet].destination);
-  if (hop != topology::Hop::local) [[likely]] {
-    require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
-    return static_cast<unsigned>(hop);
-  }
-  if (kPorts == kMeshPorts + 1) return kMeshPorts;
-  return kMeshPorts + (port < kMeshPorts ? port : kSelfLane);
-}
-
 /// A flit leaves the router by `output`.
 template <unsigned kPorts>
 void FlitEngine<kPorts>::forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now) {
@@ -268,7 +275,7 @@ Cycle FlitEngine<kPorts>::next_work(Cycle now) const {
   if (std::any_of(active_.begin(), active_.end(), [](std::uint64_t word) { return word != 0; })) return now + 1;
   for (Cycle at = now + 1; at <= now + arrivals_.horizon(); ++at) {
     const bool work = !arrivals_.slot(at).empty() || !credits_.slot(at).empty() || !packet_credits_.slot(at).empty() ||
-                      !sink_credits_.slot(at).empty() || !stage_ends_.slot(at).empty();
+                      !sink_credits_.slot(at).empty() || !stage_ends_.slot(at).empty() || !turning_.slot(at).empty();
     if (work) return at;
   }
   return kNever;

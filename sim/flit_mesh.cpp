@@ -57,7 +57,7 @@ void FlitMesh::receive(TileId tile, std::uint32_t index, Cycle head_at) {
   parcel.axis = packet.axis;
   parcel.bytes = packet.bytes;
   parcel.head_at = head_at;
-  flits_->set_packet(parcel_index, packet.destination, parcel.flits, packet.vc);
+  flits_->set_packet(parcel_index, packet.destination, parcel.flits, packet.travel);
   const std::size_t at = std::size_t{tile} * lanes_per_tile_ + (packet.input - kMeshPorts);
   Lane& lane = lanes_[at];
   (lane.first == kNil ? lane.first : parcels_[lane.last].next) = parcel_index;
@@ -127,16 +127,16 @@ void FlitMesh::eject(TileId tile, unsigned /*lane*/, Flit flit, Cycle at) {
   ++flits_out_;
   const std::uint32_t parcel = flit.packet();
   // Flits of a cut-through packet leave without a gap, so that its tail's time is known with the head.
-  if (cut_through_ && flit.head()) hand_over(tile, parcel, at + parcels_[parcel].flits);
+  if (cut_through_ && flit.head()) hand_over(tile, parcel, at, at + parcels_[parcel].flits);
   if (!flit.tail()) return;
-  if (!cut_through_) hand_over(tile, parcel, at + ejection_.serialization(network_.hardware.flit.flit_bytes).ceil());
+  if (!cut_through_) hand_over(tile, parcel, at, at + ejection_.serialization(network_.hardware.flit.flit_bytes).ceil());
   parcels_.give_back(parcel);
 }
 
-void FlitMesh::hand_over(TileId tile, std::uint32_t index, Cycle tail_at) {
+void FlitMesh::hand_over(TileId tile, std::uint32_t index, Cycle head_at, Cycle tail_at) {
   const Parcel& parcel = parcels_[index];
   network_.packets[parcel.packet].queued = parcel.queued;
-  ends_[tile].nic->eject(parcel.packet, {tail_at, 0});
+  ends_[tile].nic->eject(parcel.packet, head_at, {tail_at, 0});
 }
 
 void FlitMesh::injection_credit(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include <systemc>
@@ -37,8 +38,9 @@ class CreditSink : virtual public sc_core::sc_interface {
 /// What a NIC offers to its router.
 class EjectionSink : virtual public sc_core::sc_interface {
  public:
-  /// The tail of `packet` leaves the router's ejection port at `tail_at`.
-  virtual void eject(std::uint32_t packet, const ExactTime& tail_at) = 0;
+  /// The tail of `packet` leaves the router's ejection port at `tail_at`. `head_at` is when its head does; where flits come one
+  /// by one, its last flit's.
+  virtual void eject(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) = 0;
 };
 
 struct SendRequest {
@@ -50,6 +52,14 @@ struct SendRequest {
   std::uint64_t token = 0;        ///< handed back in CoreIf::send_done
   WaitHistory sender_wait{};       ///< see Message
   std::int32_t sender_stage = 0;
+  bool streamed = false;           ///< its receiver uses it as it comes in
+};
+
+/// A message that comes to a tile.
+struct StreamSource {
+  TileId source = kNoTile;
+  std::uint64_t key = 0;
+  bool operator==(const StreamSource&) const = default;
 };
 
 struct ReceiveRequest {
@@ -74,6 +84,10 @@ class NicIf : virtual public sc_core::sc_interface {
  public:
   /// Asks for a message to be sent; CoreIf::send_done follows when its last tail has left the NIC.
   virtual void post_send(const SendRequest& request) = 0;
+  /// The same to one or more receivers (request.destination does not count), of a message whose bytes leave as those of
+  /// `follows` come in; with none of them as those of any other. The core has taken none of `follows` yet.
+  virtual void post_forward(const SendRequest& request, std::span<const TileId> receivers,
+                            std::span<const StreamSource> follows) = 0;
   /// Asks for a message; returns true when it is already there, else CoreIf::received follows.
   virtual bool post_receive(const ReceiveRequest& request) = 0;
   /// What its calls touch, to be asked for ahead of them.

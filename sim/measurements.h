@@ -34,7 +34,8 @@ struct TileMeasurement {
   std::uint64_t operations = 0;
   std::uint64_t messages_sent = 0;
   std::uint64_t messages_received = 0;
-  Bytes bytes_sent = 0;
+  Bytes bytes_sent = 0;             ///< a multicast counts once
+  Bytes bytes_copied = 0;           ///< what routers made for the second and later receivers of its multicasts
   Bytes bytes_received = 0;
   Bytes peak_sram_bytes = 0;        ///< largest total held in SRAM at the end of a cycle
   Bytes peak_dram_bytes = 0;

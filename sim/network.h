@@ -7,9 +7,11 @@
 #include "models/hardware.h"
 #include "sim/calendar.h"
 #include "sim/credits.h"
+#include "sim/multicasts.h"
 #include "sim/packet.h"
+#include "sim/packet_routes.h"
 #include "sim/port_clock.h"
-#include "sim/route_lookup.h"
+#include "sim/stream_board.h"
 
 namespace wafersim::sim {
 
@@ -19,6 +21,22 @@ inline constexpr unsigned kMeshPorts = topology::kDirections;
 inline constexpr unsigned kSelfLane = kMeshPorts;
 
 constexpr unsigned local_ports(models::NicPorts ports) { return ports == models::NicPorts::single ? 1 : kMeshPorts + 1; }
+
+/// Whether a packet that came in by `input` and leaves by `output` goes along another dimension than before.
+constexpr bool turns(unsigned input, unsigned output) {
+  return (input < kMeshPorts) & (output < kMeshPorts) & (((input ^ output) & 1U) != 0);
+}
+
+/// The direction in which a packet entered by `input`; `local` from the NIC.
+constexpr topology::Hop came_by(unsigned input) {
+  return input < kMeshPorts ? static_cast<topology::Hop>((input + 2) % kMeshPorts) : topology::Hop::local;
+}
+inline constexpr topology::OutputSet kAllOutputs = 0xff;
+/// The outputs to which an input is wired: an injection port of a direction leads to that alone.
+constexpr topology::OutputSet offered_to(unsigned input, bool single_local) {
+  if (single_local || input < kMeshPorts) return kAllOutputs;
+  return topology::output_bit(static_cast<topology::Hop>(input - kMeshPorts));
+}
 
 /// Counts the cycles in which a tile has a message in flight, to it or from it.
 class FlightClock {
@@ -49,9 +67,10 @@ class FlightClock {
 /// Pools and constants that all routers and NICs of a wafer share.
 struct NetworkContext {
   Calendar& calendar;
-  RouteLookup routes;
+  PacketRoutes routes;
   const models::HardwareModel& hardware;
-  Cycle router_cycles;  ///< the next three are copies for the hot path
+  Cycle router_cycles;  ///< the next four are copies for the hot path
+  Cycle turn_cycles;
   Cycle link_cycles;
   Cycle credit_cycles;
   Arena arena;  ///< the state of routers and NICs, tile by tile
@@ -66,17 +85,21 @@ struct NetworkContext {
   PortRate link_rate;
   PortRate injection_rate;
   PortRate ejection_rate;
+  StreamBoard streams;
+  Multicasts multicasts;
   Bytes buffer_unit;  ///< a packet takes whole ones of a buffer: bytes, or flits
 
   /// Room that a packet takes in a VC of a local port.
   Bytes buffered(Bytes packet) const { return buffer_unit == 1 ? packet : ceil_div(packet, buffer_unit) * buffer_unit; }
 
-  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh, const topology::Routing& routing,
-                 const models::HardwareModel& hardware_in)
+  /// `seed` is that of what packets draw.
+  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh, const topology::RoutingPolicy& routing,
+                 const models::HardwareModel& hardware_in, std::uint64_t seed)
       : calendar(calendar_in),
-        routes(mesh, routing),
+        routes(mesh, routing, static_cast<unsigned>(hardware_in.virtual_channels), seed),
         hardware(hardware_in),
         router_cycles(hardware_in.router_cycles),
+        turn_cycles(hardware_in.turn_cycles),
         link_cycles(hardware_in.link_cycles),
         credit_cycles(hardware_in.credit_cycles),
         flights(mesh.tile_count()),
@@ -86,6 +109,7 @@ struct NetworkContext {
         link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
         injection_rate(hardware_in.injection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
         ejection_rate(hardware_in.ejection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
+        multicasts(mesh, routing.name(), routes.plain() ? routing.fixed(0) : nullptr),
         buffer_unit(hardware_in.fidelity == models::Fidelity::flit ? hardware_in.flit.flit_bytes : 1) {}
 };
 

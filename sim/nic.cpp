@@ -13,10 +13,10 @@ namespace wafersim::sim {
 
 namespace {
 
-/// The VC that all packets of a flow (source, destination, axis) keep.
-std::uint8_t flow_vc(TileId source, TileId destination, workloads::Axis axis, unsigned vcs) {
+/// The VC of a class that all packets of a flow (source, destination, axis) keep in it.
+std::uint8_t flow_vc(TileId source, TileId destination, workloads::Axis axis, const topology::VcRange& vcs) {
   const std::uint64_t flow = (std::uint64_t{source} << 32) ^ destination ^ (std::uint64_t{static_cast<unsigned>(axis)} << 60);
-  return static_cast<std::uint8_t>(mix_bits(flow) % vcs);
+  return static_cast<std::uint8_t>(vcs.first + mix_bits(flow) % vcs.count);
 }
 
 }  // namespace
@@ -27,6 +27,7 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
       directory_(directory),
       tile_(tile),
       vcs_(static_cast<unsigned>(network.hardware.virtual_channels)),
+      common_line_(!network.routes.plain()),
       lanes_(network.arena, local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
       mailbox_(&network.tables) {
   core_side.bind(*this);
@@ -46,16 +47,29 @@ void Nic::end_of_elaboration() {
 }
 
 void Nic::post_send(const SendRequest& request) {
+  const std::uint32_t index = open_message(request, request.destination);
+  ++messages_sent_;
+  bytes_sent_ += request.bytes;
+  if (network_.hardware.fidelity == models::Fidelity::ideal) {
+    deliver_ideal(index);
+    core_->send_done(request.token);
+  } else {
+    launch(index);
+  }
+}
+
+/// A message under way from this tile.
+std::uint32_t Nic::open_message(const SendRequest& request, TileId destination) {
   require_invariant(request.bytes > 0, "a message without bytes was sent");
-  if (directory_[request.destination] == nullptr) {
+  if (directory_[destination] == nullptr) {
     throw PlanError(fmt::format("{}: a message of {} B is sent to tile {}, which runs nothing", this->name(), request.bytes,
-                                request.destination));
+                                destination));
   }
   const Cycle now = network_.calendar.now();
   const std::uint32_t index = network_.messages.take();
   Message& message = network_.messages[index];
   message.source = tile_;
-  message.destination = request.destination;
+  message.destination = destination;
   message.tensor = request.tensor;
   message.key = request.key;
   message.send_token = request.token;
@@ -64,14 +78,15 @@ void Nic::post_send(const SendRequest& request) {
   message.sender_wait = request.sender_wait;
   message.sender_stage = request.sender_stage;
   message.axis = request.axis;
-  message.vc = flow_vc(tile_, request.destination, request.axis, vcs_);
-  ++messages_sent_;
-  bytes_sent_ += request.bytes;
+  message.number = messages_sent_;
+  message.special = message.streamed = request.streamed;
   network_.flights[tile_].begin(now);
-  network_.flights[request.destination].begin(now);
-  if (network_.hardware.fidelity == models::Fidelity::ideal) {
-    deliver_ideal(index);
-  } else if (network_.hardware.message_overhead == 0) {
+  network_.flights[destination].begin(now);
+  return index;
+}
+
+void Nic::launch(std::uint32_t index) {
+  if (network_.hardware.message_overhead == 0) {
     make_ready(index);
   } else {
     prepare(index);
@@ -100,7 +115,6 @@ void Nic::deliver_ideal(std::uint32_t index) {
   const Cycle now = network_.calendar.now();
   message.injected = now;
   network_.calendar.post(*directory_[message.destination], now, kReceived, index);
-  core_->send_done(message.send_token);
 }
 
 unsigned Nic::lane_for(TileId destination) const {
@@ -110,10 +124,30 @@ unsigned Nic::lane_for(TileId destination) const {
 }
 
 void Nic::make_ready(std::uint32_t index) {
-  const unsigned lane = lane_for(network_.messages[index].destination);
-  append(lanes_[lane], index);
-  pending_lanes_ |= 1u << lane;
+  Message& message = network_.messages[index];
+  if (common_line_) {
+    send_off(message);
+    append(lanes_[0], index);
+    pending_lanes_ |= message.ports;
+  } else {
+    const unsigned lane = lane_of(message);
+    message.vc = flow_vc(tile_, message.destination, message.axis, network_.routes.vcs(0));
+    append(lanes_[lane], index);
+    pending_lanes_ |= 1u << lane;
+  }
   network_.calendar.request_evaluation(*this);
+}
+
+/// The next packet of a message: how it starts, and by which injection ports it may.
+void Nic::send_off(Message& message) const {
+  const std::uint64_t packet = (message.bytes - message.bytes_to_inject) / network_.hardware.packet_bytes;
+  message.travel = network_.routes.depart(tile_, message.destination, message.number << 32 | packet);
+  message.vc = flow_vc(tile_, message.destination, message.axis, network_.routes.vcs(message.travel.vc_class));
+  message.ports = 1;
+  if (lanes_.size() == 1) return;
+  static_assert(topology::output_bit(topology::Hop::local) == 1U << kSelfLane);
+  message.ports = network_.routes.outputs(message.travel, tile_, topology::Hop::local, message.destination);
+  require_invariant(message.ports != 0, "a message has no way to its destination");
 }
 
 void Nic::evaluate() {
@@ -122,32 +156,34 @@ void Nic::evaluate() {
   for (; pending != 0; pending &= pending - 1) serve(static_cast<unsigned>(std::countr_zero(pending)));
 }
 
-void Nic::append(Lane& lane, std::uint32_t index) {
+void Nic::append(Lane& line, std::uint32_t index) {
   network_.messages[index].next = kNil;
-  if (lane.first == kNil) {
-    lane.first = index;
+  if (line.first == kNil) {
+    line.first = index;
   } else {
-    network_.messages[lane.last].next = index;
+    network_.messages[line.last].next = index;
   }
-  lane.last = index;
+  line.last = index;
 }
 
 void Nic::serve(unsigned lane_index) {
   const Cycle now = network_.calendar.current();
   Lane& lane = lanes_[lane_index];
-  if (lane.first == kNil) return;
+  const Lane& line = line_of(lane_index);
+  if (line.first == kNil) return;
   // One packet a cycle, as every port: packets of one VC reach the router in different cycles, in order.
   if (lane.clock.free_at() > now || lane.last_injection == now) {
     wake(lane_index, std::max(lane.clock.free_at(), now + 1));
     return;
   }
   std::uint32_t before = kNil;
-  for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
+  for (std::uint32_t index = line.first; index != kNil; index = network_.messages[index].next) {
     const Message& message = network_.messages[index];
     const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
-    if (lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
+    if (may_take(lane_index, message) && (!message.special || may_leave(message, bytes, now)) &&
+        lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
       inject(lane_index, index, before);
-      if (lane.first != kNil) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
+      if (line.first != kNil) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
       return;
     }
     before = index;
@@ -160,6 +196,7 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   const Cycle now = network_.calendar.current();
   const models::HardwareModel& hardware = network_.hardware;
   Lane& lane = lanes_[lane_index];
+  Lane& line = line_of(lane_index);
   Message& message = network_.messages[message_index];
 
   const std::uint32_t index = network_.packets.take();
@@ -169,9 +206,12 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   packet.vc = message.vc;
   packet.input = static_cast<std::uint8_t>(kMeshPorts + lane_index);
   packet.axis = message.axis;
-  packet.bytes = std::min(message.bytes_to_inject, hardware.packet_bytes);
+  packet.bytes = static_cast<std::uint32_t>(std::min(message.bytes_to_inject, hardware.packet_bytes));
+  if (common_line_) [[unlikely]] packet.travel = message.travel;
 
-  const ExactTime tail = lane.clock.occupy(now, packet.bytes, {}, network_.injection_rate);
+  ExactTime not_before;
+  if (message.special) [[unlikely]] not_before = mark(packet, message);
+  const ExactTime tail = lane.clock.occupy(now, packet.bytes, not_before, network_.injection_rate);
   lane.last_injection = now;
   lanes_.credit(lane, packet.vc).take(network_.buffered(packet.bytes));
   if (hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
@@ -180,12 +220,18 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   message.bytes_to_inject -= packet.bytes;
 
   // Ready messages take turns: served ones go to the end of the line.
-  (before == kNil ? lane.first : network_.messages[before].next) = message.next;
-  if (lane.last == message_index) lane.last = before;
+  (before == kNil ? line.first : network_.messages[before].next) = message.next;
+  if (line.last == message_index) line.last = before;
   if (message.bytes_to_inject != 0) {
-    append(lane, message_index);
+    append(line, message_index);
+    if (common_line_) [[unlikely]] {
+      send_off(message);
+      pending_lanes_ |= message.ports;
+      network_.calendar.request_evaluation(*this);
+    }
   } else {
     network_.calendar.post(*this, tail.ceil(), kSendDone, message_index);
+    if (message.special && message.follows != kNil) [[unlikely]] network_.streams.sent(message.follows);
   }
   const Cycle head_at = now + hardware.injection_cycles;
   const ExactTime tail_at = tail.after(hardware.injection_cycles);
@@ -201,7 +247,8 @@ void Nic::wait_for_credit(unsigned lane_index) {
   const Cycle now = network_.calendar.current();
   Cycle earliest = kNever;
   Lane& lane = lanes_[lane_index];
-  for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
+  for (std::uint32_t index = line_of(lane_index).first; index != kNil; index = network_.messages[index].next) {
+    if (!may_take(lane_index, network_.messages[index])) continue;
     CreditCounter& counter = lanes_.credit(lane, network_.messages[index].vc);
     const Cycle next = counter.next_arrival(now);
     if (next == kNever) counter.wait();
@@ -223,17 +270,20 @@ void Nic::credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) {
   if (counter.stop_waiting()) wake(output, at);
 }
 
-void Nic::eject(std::uint32_t index, const ExactTime& tail_at) {
+void Nic::eject(std::uint32_t index, Cycle head_at, const ExactTime& tail_at) {
   const Packet& packet = network_.packets[index];
-  const std::uint32_t message_index = packet.message;
+  const std::uint32_t message_index =
+      packet.multicast ? network_.multicasts.message_at(packet.destination, tile_) : packet.message;
   Message& message = network_.messages[message_index];
   if (network_.hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
   message.bytes_to_eject -= packet.bytes;
   message.queued += packet.queued;
   message.last_tail = std::max(message.last_tail, tail_at.ceil() + network_.hardware.ejection_cycles);
+  if (message.special) [[unlikely]] take_in(message, packet.bytes, head_at, tail_at);
   network_.packets.give_back(index);
   if (message.bytes_to_eject == 0) {
-    network_.calendar.post(*this, message.last_tail + network_.hardware.message_overhead, kReceived, message_index);
+    const Cycle use = message.special && message.streamed ? network_.hardware.stream_cycles : 0;
+    network_.calendar.post(*this, message.last_tail + network_.hardware.message_overhead + use, kReceived, message_index);
   }
 }
 
@@ -242,6 +292,7 @@ void Nic::prefetch(unsigned kind, std::uint32_t payload) const {
     lanes_.prefetch(payload);
     return;
   }
+  if (kind == kStream) return;
   const char* const message = reinterpret_cast<const char*>(&network_.messages[payload]);
   __builtin_prefetch(message);
   __builtin_prefetch(message + 64);
@@ -278,11 +329,17 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
     case kReady:
       first_prepared();
       break;
-    case kSendDone:
-      core_->send_done(network_.messages[payload].send_token);
+    case kSendDone: {
+      const Message& message = network_.messages[payload];
+      if (!message.special || all_left(message)) core_->send_done(message.send_token);
       break;
+    }
     case kReceived:
       receive(payload);
+      break;
+    case kStream:
+      pending_lanes_ |= network_.streams.tag(payload);
+      network_.calendar.request_evaluation(*this);
       break;
     default: {
       Lane& lane = lanes_[payload];
@@ -295,8 +352,9 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
 }
 
 void Nic::receive(std::uint32_t index) {
-  const Message& message = network_.messages[index];
+  Message& message = network_.messages[index];
   const Cycle now = network_.calendar.now();
+  if (message.special && network_.hardware.fidelity == models::Fidelity::ideal) [[unlikely]] take_in_ideal(message);
   network_.flights[tile_].end(now);
   network_.flights[message.source].end(now);
   ++messages_received_;
@@ -331,6 +389,7 @@ void Nic::hand_over(std::uint32_t index, Bytes expected) {
     throw PlanError(fmt::format("{}: a receive of {} B from tile {} met a message of {} B (key {:#x})", this->name(),
                                 expected, message.source, message.bytes, message.key));
   }
+  if (message.special) [[unlikely]] taken(message);
   network_.messages.give_back(index);
 }
 
@@ -342,6 +401,7 @@ void Nic::measure(Cycle end, TileMeasurement& out) {
   out.messages_sent = messages_sent_;
   out.messages_received = messages_received_;
   out.bytes_sent = bytes_sent_;
+  out.bytes_copied = bytes_copied_;
   out.bytes_received = bytes_received_;
   out.communicating = network_.flights[tile_].total(end);
 }

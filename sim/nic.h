@@ -15,17 +15,18 @@ class RouterEngine;
 /// A tile's network interface: sends and receives messages. It always consumes what arrives; a message that comes before its
 /// receive is posted waits in communication buffers. With models::Fidelity::ideal a message arrives in the
 /// cycle in which it is sent, otherwise it is cut into packets and injected into the router, ready messages of an
-/// injection port in turn, packet by packet, in order of posting.
+/// injection port in turn, packet by packet, in order of posting. Where packets of a message may go by several ports, a port that is
+/// free takes the first message in line whose next packet may go by it.
 class Nic final : public sc_core::sc_module, public Client, public NicIf, public EjectionSink, public CreditSink {
   /// Updates.
-  enum Kind : unsigned { kReady, kSendDone, kReceived, kInject };
+  enum Kind : unsigned { kReady, kSendDone, kReceived, kInject, kStream };
 
   /// One injection port.
   struct Lane {
     PortClock clock;
     Cycle wake_at = kNever;
     Cycle last_injection = kNever;
-    // Ready messages, next to serve first, linked by Message::next.
+    // Ready messages, next to serve first, linked by Message::next; see line_of().
     std::uint32_t first = kNil;
     std::uint32_t last = kNil;
   };
@@ -36,6 +37,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   TileId tile_;
   unsigned vcs_;
   std::uint32_t pending_lanes_ = 0;
+  bool common_line_;                      ///< of all lanes: packets of a message may leave by several
   // What the ports are bound to: one load less than a call through a port.
   RouterEngine* router_ = nullptr;        ///< null when it is none of ours
   PacketSink* other_router_ = nullptr;
@@ -53,6 +55,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   std::uint64_t messages_received_ = 0;
   std::uint64_t packets_injected_ = 0;
   Bytes bytes_sent_ = 0;
+  Bytes bytes_copied_ = 0;  ///< for the second and later receivers of multicasts
   Bytes bytes_received_ = 0;
 
  public:
@@ -71,8 +74,10 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   sc_core::sc_port<SramIf> sram;
 
   void post_send(const SendRequest& request) override;
+  void post_forward(const SendRequest& request, std::span<const TileId> receivers,
+                    std::span<const StreamSource> follows) override;
   bool post_receive(const ReceiveRequest& request) override;
-  void eject(std::uint32_t packet, const ExactTime& tail_at) override;
+  void eject(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;
   void credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) override;
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
@@ -90,16 +95,35 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
 
  private:
   void end_of_elaboration() override;
+  std::uint32_t open_message(const SendRequest& request, TileId destination);
+  void launch(std::uint32_t message);
   unsigned lane_for(TileId destination) const;
+  unsigned lane_of(const Message& message) const;
+  Lane& line_of(unsigned lane) { return lanes_[common_line_ ? 0 : lane]; }
+  bool may_take(unsigned lane, const Message& message) const {
+    return !common_line_ || (message.ports >> lane & 1U) != 0;
+  }
+  void send_off(Message& message) const;
   void prepare(std::uint32_t message);
   void first_prepared();
   void make_ready(std::uint32_t message);
   void serve(unsigned lane);
   void inject(unsigned lane, std::uint32_t message, std::uint32_t before);
-  void append(Lane& lane, std::uint32_t message);
+  void append(Lane& line, std::uint32_t message);
   void wait_for_credit(unsigned lane);
   void wake(unsigned lane, Cycle at);
   void deliver_ideal(std::uint32_t message);
+  std::vector<std::uint32_t> open_multicast(const SendRequest& request, std::span<const TileId> receivers);
+  void forward_ideal(std::span<const std::uint32_t> messages, std::span<const StreamSource> follows);
+  void deliver_all_ideal(std::uint32_t first);
+  void release_ideal(std::uint32_t send);
+  void take_in_ideal(Message& message);
+  void follow(std::span<const std::uint32_t> parts, std::span<const StreamSource> follows);
+  bool may_leave(const Message& message, Bytes bytes, Cycle now);
+  ExactTime mark(Packet& packet, const Message& message);
+  bool all_left(const Message& message);
+  void take_in(Message& message, Bytes bytes, Cycle head_at, const ExactTime& tail_at);
+  void taken(const Message& message);
   void receive(std::uint32_t message);
   void hand_over(std::uint32_t message, Bytes expected);
   static Arrival arrival_of(const Message& message);

@@ -63,19 +63,76 @@ void RouterEngine::receive(std::uint32_t packet, Cycle head_at, const ExactTime&
 void RouterEngine::announce(ClientHandle router, TileId tile, std::uint32_t index, Cycle head_at, const ExactTime& tail_at) {
   const Cycle pipeline = network_.router_cycles;
   Packet& packet = network_.packets[index];
-  packet.tail = tail_at.after(pipeline);
-  packet.output = static_cast<std::uint8_t>(output_for(tile, packet));
+  if (packet.multicast) [[unlikely]] {
+    packet.output = static_cast<std::uint8_t>(first_branch(tile, packet));
+    packet.output_vc = packet.vc;
+  } else if (network_.routes.plain()) [[likely]] {
+    packet.output = static_cast<std::uint8_t>(port_of(network_.routes.next(tile, packet.destination), packet.input));
+    packet.output_vc = packet.vc;
+  } else if (network_.routes.kind() == PacketRoutes::Kind::foreseen) {
+    foresee(tile, packet);
+  }
+  packet.tail = tail_at.after(pipeline + known_turn(packet));
   network_.calendar.post(router, head_at + pipeline, kArrive + packet.input, index);
 }
 
-unsigned RouterEngine::output_for(TileId tile, const Packet& packet) const {
-  const topology::Hop hop = network_.routes.next(tile, packet.destination);
+unsigned RouterEngine::port_of(topology::Hop hop, unsigned input) const {
   if (hop != topology::Hop::local) {
     require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
     return static_cast<unsigned>(hop);
   }
   if (single_local_) return kMeshPorts;
-  return kMeshPorts + (packet.input < kMeshPorts ? packet.input : kSelfLane);
+  return kMeshPorts + (input < kMeshPorts ? input : kSelfLane);
+}
+
+/// The outputs of a multicast at the router of `tile`: notes them in the packet where there are several. A packet that came
+/// from an injection port which reaches one output takes that one; others carry it to the rest.
+[[gnu::noinline]] unsigned RouterEngine::first_branch(TileId tile, Packet& packet) const {
+  unsigned outputs = network_.multicasts.tree(packet.destination).outputs(tile);
+  constexpr unsigned kLocalBit = topology::output_bit(topology::Hop::local);
+  require_invariant(outputs != 0, "a multicast reached a router that is not on its tree");
+  if (packet.input >= kMeshPorts && !single_local_) return packet.input - kMeshPorts;
+  if ((outputs & kLocalBit) != 0) outputs = (outputs & ~kLocalBit) | 1U << port_of(topology::Hop::local, packet.input);
+  const bool parts = (outputs & (outputs - 1)) != 0;
+  packet.branches = static_cast<std::uint16_t>(parts ? outputs : 0);
+  return static_cast<unsigned>(std::countr_zero(outputs));
+}
+
+/// What the pipeline is longer by from an input to an output.
+Cycle RouterEngine::turn_cost(unsigned input, unsigned output) const {
+  return turns(input, output) ? network_.turn_cycles : 0;
+}
+
+/// The same for a packet that has been announced, as far as its one output is known.
+Cycle RouterEngine::known_turn(const Packet& packet) const {
+  if (network_.turn_cycles == 0) [[likely]] return 0;
+  if (packet.branches != 0 || network_.routes.kind() == PacketRoutes::Kind::adaptive) return 0;
+  return turn_cost(packet.input, packet.output);
+}
+
+/// The output that a packet takes at `tile`, where no choice is left.
+[[gnu::noinline]] void RouterEngine::foresee(TileId tile, Packet& packet) const {
+  const unsigned entered = packet.travel.vc_class;
+  const topology::Hop hop = network_.routes.take(packet.travel, tile, came_by(packet.input), packet.destination, kAllOutputs,
+                                                 [](topology::Hop, const topology::VcRange&) { return 0U; });
+  packet.output = static_cast<std::uint8_t>(port_of(hop, packet.input));
+  packet.output_vc = static_cast<std::uint8_t>(network_.routes.vc_in_class(packet.vc, entered, packet.travel.vc_class));
+}
+
+/// The same here and now, by the room behind the outputs. A packet from an injection port that belongs to an output has chosen.
+[[gnu::noinline]] void RouterEngine::choose_output(Packet& packet, Cycle now) {
+  const unsigned entered = packet.travel.vc_class;
+  const topology::OutputSet offered = offered_to(packet.input, single_local_);
+  const auto room = [&](topology::Hop output, const topology::VcRange& vcs) {
+    Output& out = outputs_[static_cast<unsigned>(output)];
+    Bytes bytes = 0;
+    for (unsigned vc = vcs.first; vc < vcs.first + vcs.count; ++vc) bytes += outputs_.credit(out, vc).room(now, network_.credits);
+    return bytes;
+  };
+  const topology::Hop hop =
+      network_.routes.take(packet.travel, tile_, came_by(packet.input), packet.destination, offered, room);
+  packet.output = static_cast<std::uint8_t>(port_of(hop, packet.input));
+  packet.output_vc = static_cast<std::uint8_t>(network_.routes.vc_in_class(packet.vc, entered, packet.travel.vc_class));
 }
 
 void RouterEngine::credit(unsigned port, unsigned vc, Bytes bytes, Cycle at) {
@@ -103,7 +160,7 @@ void RouterEngine::prefetch(unsigned kind, std::uint32_t payload) const {
   if (kind >= kArrive) [[likely]] {
     __builtin_prefetch(&network_.packets[payload]);
     __builtin_prefetch(&inputs_[(kind - kArrive) * vcs_]);
-  } else if (kind == kHeadFree) {
+  } else if (kind == kHeadFree || kind == kTurned) {
     __builtin_prefetch(&inputs_[payload]);
   } else {
     outputs_.prefetch(payload);
@@ -153,19 +210,29 @@ void RouterEngine::update(unsigned kind, std::uint32_t payload) {
   if (kind >= kArrive) [[likely]] {
     const unsigned input_vc = (kind - kArrive) * vcs_ + network_.packets[payload].vc;
     InputVc& in = inputs_[input_vc];
+    Packet& packet = network_.packets[payload];
+    const Cycle ready = now + known_turn(packet);
+    packet.bid_at = ready;
     if (in.head != kNil) {
       network_.packets[in.tail].next = payload;
       in.tail = payload;
       return;
     }
     in.head = in.tail = payload;
-    if (in.free_at <= now) {
+    if (in.free_at <= now && ready == now) {
       start_bidding(payload, now);
     } else {
       bid_when_free(in, input_vc);
     }
   } else if (kind == kHeadFree) {
     start_bidding(inputs_[payload].head, now);
+  } else if (kind == kTurned) {
+    const Packet& packet = network_.packets[inputs_[payload].head];
+    if (packet.branches == 0) {
+      bid(packet, packet.output, now);
+    } else {
+      bid_for_branches(packet, true, now);
+    }
   } else {
     Output& out = outputs_[payload];
     if (out.wake_at != now) return;  // an earlier wake-up took its place
@@ -181,11 +248,13 @@ void RouterEngine::bid_when_free(const InputVc& in, unsigned input_vc) {
   Packet& packet = network_.packets[in.head];
   const unsigned port = packet.output;
   Output& out = outputs_[port];
-  if (out.next_tile == kNoTile || out.clock.free_at() < in.free_at) {
-    network_.calendar.post(*this, in.free_at, kHeadFree, input_vc);
+  const Cycle from = std::max(in.free_at, packet.bid_at);
+  const bool unknown = network_.routes.kind() == PacketRoutes::Kind::adaptive || packet.branches != 0;
+  if (out.next_tile == kNoTile || out.clock.free_at() < from || unknown) {
+    network_.calendar.post(*this, from, kHeadFree, input_vc);
     return;
   }
-  packet.bid_at = in.free_at;
+  packet.bid_at = from;
   out.bidders |= std::uint64_t{1} << bid_bit(packet.input, packet.vc);
   wake(port, out, out.clock.free_at());
 }
@@ -193,8 +262,48 @@ void RouterEngine::bid_when_free(const InputVc& in, unsigned input_vc) {
 /// `index` is the packet at the head of its VC.
 void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
   Packet& packet = network_.packets[index];
+  const Cycle arrived = packet.bid_at;
   packet.bid_at = now;
-  const unsigned port = packet.output;
+  if (packet.branches != 0) [[unlikely]] return bid_where_ways_part(packet, arrived, now);
+  if (network_.routes.kind() == PacketRoutes::Kind::adaptive) [[unlikely]] {
+    choose_output(packet, now);
+    // The turn begins when it is chosen.
+    if (const Cycle turn = turn_cost(packet.input, packet.output)) {
+      packet.tail = packet.tail.after(turn);
+      packet.bid_at = now + turn;
+      return network_.calendar.post(*this, now + turn, kTurned, packet.input * vcs_ + packet.vc);
+    }
+  }
+  bid(packet, packet.output, now);
+}
+
+/// Branches that turn bid that much after the arrival, the others at once.
+[[gnu::noinline]] void RouterEngine::bid_where_ways_part(Packet& packet, Cycle arrived, Cycle now) {
+  const Cycle turned = std::max(now, arrived + network_.turn_cycles);
+  packet.fork = {static_cast<std::uint32_t>(turned - now), false};
+  const bool others = bid_for_branches(packet, false, now);
+  if (turned == now) {
+    bid_for_branches(packet, true, now);
+  } else if (others) {
+    network_.calendar.post(*this, turned, kTurned, packet.input * vcs_ + packet.vc);
+  }
+}
+
+/// Branches that turn, or those that do not. Whether there are others.
+bool RouterEngine::bid_for_branches(const Packet& packet, bool turning, Cycle now) {
+  bool others = false;
+  for (unsigned left = packet.branches; left != 0; left &= left - 1) {
+    const auto port = static_cast<unsigned>(std::countr_zero(left));
+    if ((turn_cost(packet.input, port) != 0) == turning) {
+      bid(packet, port, now);
+    } else {
+      others = true;
+    }
+  }
+  return others;
+}
+
+void RouterEngine::bid(const Packet& packet, unsigned port, Cycle now) {
   Output& out = outputs_[port];
   // An arbiter with no bids and full credits is back in its first position.
   const bool rested = (out.bidders == 0) & (out.uncredited == 0) & (out.credits_full_at < now);
@@ -229,7 +338,7 @@ void RouterEngine::arbitrate(unsigned port, Cycle now) {
     InputVc& in = inputs_[input_vc];
     const Packet& packet = network_.packets[in.head];
     // The NIC always consumes.
-    if (port >= kMeshPorts || outputs_.credit(out, packet.vc).has_room(packet.bytes, now, network_.credits)) {
+    if (port >= kMeshPorts || outputs_.credit(out, packet.output_vc).has_room(packet.bytes, now, network_.credits)) {
       grant(port, bit, in, input_vc, now);
       if (out.bidders != 0) wake(port, out, std::max(out.clock.free_at(), now + 1));
       return;
@@ -242,6 +351,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   Output& out = outputs_[port];
   const std::uint32_t index = in.head;
   Packet& packet = network_.packets[index];
+  if (packet.branches != 0) [[unlikely]] return grant_branch(port, bit, in, input_vc, now);
 
   const bool mesh = port < kMeshPorts;
   const Cycle held_from = std::max(now, out.clock.held_until());
@@ -259,11 +369,53 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
 
   return_credit(packet.input, packet.vc, packet.bytes, gone_at + network_.credit_cycles, now);
 
+  send(port, index, held_from, now, tail);
+}
+
+/// As grant(), of a copy; the last one is the packet itself. The buffer is free when all have left.
+[[gnu::noinline]] void RouterEngine::grant_branch(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now) {
+  Output& out = outputs_[port];
+  const std::uint32_t original = in.head;
+  network_.packets[original].branches &= static_cast<std::uint16_t>(~(1U << port));
+  const bool last = network_.packets[original].branches == 0;
+  const std::uint32_t index = last ? original : network_.packets.take();
+  Packet& packet = network_.packets[index];
+  if (!last) {
+    packet = network_.packets[original];
+    packet.branches = 0;
+  }
+  const Cycle turn = turn_cost(packet.input, port);
+  if (turn != 0) packet.bid_at += packet.fork.turn_wait;
+  const Cycle held_from = std::max(now, out.clock.held_until());
+  const ExactTime tail = out.clock.occupy(now, packet.bytes, packet.tail.after(turn),
+                                          port < kMeshPorts ? network_.link_rate : network_.ejection_rate);
+  out.bidders &= ~(std::uint64_t{1} << bit);
+  out.first_bit = static_cast<std::uint8_t>(bit + 1);
+  // Of the latest copy so far: the cycle in which it leaves, and whether its credit is a cycle later.
+  const Cycle leaves = std::max(out.clock.free_at(), now + 1);
+  const bool later = tail.ceil() > leaves;
+  Fork& fork = network_.packets[original].fork;
+  if (leaves >= in.free_at) fork.credit_later = later || (leaves == in.free_at && fork.credit_later);
+  in.free_at = std::max(in.free_at, leaves);
+  if (last) {
+    const Cycle gone_at = in.free_at + (fork.credit_later ? 1 : 0);
+    in.head = packet.next;
+    if (in.head != kNil) bid_when_free(in, input_vc);
+    return_credit(packet.input, packet.vc, packet.bytes, gone_at + network_.credit_cycles, now);
+  }
+  send(port, index, held_from, now, tail);
+}
+
+/// A granted packet leaves.
+void RouterEngine::send(unsigned port, std::uint32_t index, Cycle held_from, Cycle now, const ExactTime& tail) {
+  Output& out = outputs_[port];
+  Packet& packet = network_.packets[index];
+  const Cycle gone_at = tail.ceil();
   const Cycle queued = now - packet.bid_at;
   packet.queued += queued;
   packet.next = kNil;
-  if (!mesh) {
-    nic_->eject(index, tail);
+  if (port >= kMeshPorts) {
+    nic_->eject(index, now, tail);
     return;
   }
   PortStatistics& statistics = statistics_[port];
@@ -271,8 +423,9 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   statistics.bytes_by_axis[static_cast<std::size_t>(packet.axis)] += packet.bytes;
   statistics.packets += 1;
   statistics.queued += queued;
-  outputs_.credit(out, packet.vc).take(packet.bytes);
+  outputs_.credit(out, packet.output_vc).take(packet.bytes);
   ++out.uncredited;
+  packet.vc = packet.output_vc;
   packet.input = static_cast<std::uint8_t>(opposite(port));
   forward(port, out, index, now, tail);
 }
@@ -302,7 +455,7 @@ void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycl
   Cycle earliest = kNever;
   for (std::uint64_t left = out.bidders; left != 0; left &= left - 1) {
     const unsigned input_vc = input_vc_of_bit(out, static_cast<unsigned>(std::countr_zero(left)));
-    CreditCounter& counter = outputs_.credit(out, network_.packets[inputs_[input_vc].head].vc);
+    CreditCounter& counter = outputs_.credit(out, network_.packets[inputs_[input_vc].head].output_vc);
     const Cycle next = counter.next_arrival(now);
     if (next == kNever) counter.wait();
     earliest = std::min(earliest, next);

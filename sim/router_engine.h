@@ -9,9 +9,12 @@
 namespace wafersim::sim {
 
 /// A virtual cut-through router. A packet whose head reaches an input VC at t bids for its output at
-/// max(t + R, the packet ahead in its VC has left). An output grants one bidder a cycle when it is free and the downstream VC
+/// max(t + R, the packet ahead in its VC has left); R is longer where it turns. An output grants one bidder a cycle when it is free and the downstream VC
 /// has room for the whole packet; round-robin over input VCs in the order N, E, S, W, local, then VC. Granted at g, the tail
 /// leaves at d = max(g + S, tail upstream + L + R); port and buffer are held until d, the credit is upstream at d + Lc.
+///
+/// A multicast (see Multicasts) whose ways part here bids for several outputs at once. Each grants it a copy when it can; the
+/// buffer is held until the last copy has left.
 ///
 /// The engine is the router without its module: a plain object that the calendar calls. Router binds it to its neighbours.
 /// Its state lies in one piece of the network's arena.
@@ -46,7 +49,7 @@ class alignas(64) RouterEngine final : public Client {
 
  private:
   /// Updates.
-  enum Kind : unsigned { kHeadFree, kArbitrate, kArrive };  ///< kArrive + input port
+  enum Kind : unsigned { kHeadFree, kArbitrate, kTurned, kArrive };  ///< kArrive + input port
 
   struct InputVc {
     std::uint32_t head = kNil;
@@ -76,13 +79,23 @@ class alignas(64) RouterEngine final : public Client {
   unsigned input_vc_of_bit(const Output& out, unsigned bit) const {
     return bit < kMeshPorts * vcs_ ? bit : bit + out.local_shift;
   }
-  unsigned output_for(TileId tile, const Packet& packet) const;
+  unsigned port_of(topology::Hop hop, unsigned input) const;
+  unsigned first_branch(TileId tile, Packet& packet) const;
+  Cycle turn_cost(unsigned input, unsigned output) const;
+  Cycle known_turn(const Packet& packet) const;
+  void foresee(TileId tile, Packet& packet) const;
+  void choose_output(Packet& packet, Cycle now);
   void announce(ClientHandle router, TileId tile, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
   void bid_when_free(const InputVc& in, unsigned input_vc);
   void start_bidding(std::uint32_t index, Cycle now);
+  void bid(const Packet& packet, unsigned port, Cycle now);
+  void bid_where_ways_part(Packet& packet, Cycle arrived, Cycle now);
+  bool bid_for_branches(const Packet& packet, bool turning, Cycle now);
   void request_arbitration(unsigned port);
   void arbitrate(unsigned port, Cycle now);
   void grant(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now);
+  void grant_branch(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now);
+  void send(unsigned port, std::uint32_t packet, Cycle held_from, Cycle now, const ExactTime& tail);
   void return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at, Cycle now);
   void take_credit(unsigned port, unsigned vc, Bytes bytes, Cycle at, Cycle now);
   void forward(unsigned port, Output& out, std::uint32_t index, Cycle now, const ExactTime& tail);

@@ -33,7 +33,8 @@ std::uint64_t peak_rss_bytes() {
 double seconds_since(WallClock::time_point start) { return std::chrono::duration<double>(WallClock::now() - start).count(); }
 
 /// Throws PlanError when a message of the trace has no live way.
-const topology::Routing& checked(const topology::Routing& routing, const topology::Mesh& mesh, const workloads::Trace& trace) {
+const topology::RoutingPolicy& checked(const topology::RoutingPolicy& routing, const topology::Mesh& mesh,
+                                       const workloads::Trace& trace) {
   workloads::check_routes(trace, mesh, routing);
   return routing;
 }
@@ -41,7 +42,7 @@ const topology::Routing& checked(const topology::Routing& routing, const topolog
 }  // namespace
 
 struct Simulation::Parts {
-  Parts(const topology::Mesh& mesh_in, const topology::Routing& routing, const models::HardwareModel& hardware_in,
+  Parts(const topology::Mesh& mesh_in, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware_in,
         const workloads::Trace& trace_in, SimulationOptions options_in)
       : mesh(mesh_in),
         options(std::move(options_in)),
@@ -49,14 +50,17 @@ struct Simulation::Parts {
         trace(trace_in, hardware),
         recorder(trace_in, options.record_steps),
         calendar("calendar", hardware.clock),
-        network(calendar, mesh, checked(routing, mesh, trace_in), hardware),
+        network(calendar, mesh, checked(routing, mesh, trace_in), hardware, options.seed),
         flits(hardware.fidelity == models::Fidelity::flit ? std::make_unique<FlitMesh>("flits", mesh, network) : nullptr),
         wafer("wafer0", WaferParts{mesh, network, flits.get(), trace, recorder, shared_by_cores, options.core_factory}) {
+    prepare_forwarding();
     if (options.record_memory) attach_timelines();
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
   }
 
+  void prepare_forwarding();
+  void prepare_forwarding(const workloads::TileBinding& binding, const workloads::StepTemplate& step_template);
   void attach_timelines();
   bool poll();
   bool all_finished() const;
@@ -81,6 +85,35 @@ struct Simulation::Parts {
   WallClock::time_point last_progress;
   std::string stopped_by;
 };
+
+/// So that what the routers cannot copy, or what cannot be passed on as it comes in, is refused before the run.
+void Simulation::Parts::prepare_forwarding() {
+  for (const workloads::TileBinding& binding : trace.trace().tiles) {
+    std::set<std::uint32_t> templates;
+    for (const workloads::Step& step : trace.trace().programs[binding.program].steps) templates.insert(step.step_template);
+    for (const std::uint32_t index : templates) prepare_forwarding(binding, trace.trace().templates[index]);
+  }
+}
+
+void Simulation::Parts::prepare_forwarding(const workloads::TileBinding& binding, const workloads::StepTemplate& step_template) {
+  for (const workloads::Op& op : step_template.ops) {
+    if (op.follows && !network.routes.plain()) {
+      throw PlanError(fmt::format("router.routing: packets of '{}' may overtake each other, so messages cannot be passed on as they "
+                                  "come in; valid for that: xy, yx, table", hardware.routing));
+    }
+    if (op.kind != workloads::OpKind::multicast || op.peer_count == 1) continue;
+    if (flits) {
+      throw PlanError(
+          "network.fidelity: routers of flits do not copy packets, which the messages to several tiles of this run need; valid: "
+          "packet, ideal");
+    }
+    std::vector<TileId> receivers;
+    for (const std::uint32_t peer : workloads::peers_of(step_template, op)) {
+      receivers.push_back(trace.trace().peer(binding, peer));
+    }
+    network.multicasts.tree_to(binding.tile, receivers);
+  }
+}
 
 /// All tiles share a number of rows: which are the fullest and the emptiest is known at the end only.
 void Simulation::Parts::attach_timelines() {
@@ -172,9 +205,11 @@ void Simulation::Parts::measure_memory(Measurements& out) const {
 /// What must hold after every complete run.
 void Simulation::Parts::check(const Measurements& out) const {
   Bytes sent = 0;
+  Bytes copied = 0;
   Bytes received = 0;
   for (const TileMeasurement& tile : out.tiles) {
     sent += tile.bytes_sent;
+    copied += tile.bytes_copied;
     received += tile.bytes_received;
     if (tile.cycles.total() != out.cycles) {
       throw InternalError(fmt::format("{}: {} cycles are accounted for in a run of {}", mesh.name(tile.tile),
@@ -186,12 +221,12 @@ void Simulation::Parts::check(const Measurements& out) const {
     }
   }
   if (!out.partial && flits && !options.core_factory) flits->check_empty();
-  if (!out.partial && sent != received) {
-    throw InternalError(fmt::format("{} B were sent and {} B received", sent, received));
+  if (!out.partial && sent + copied != received) {
+    throw InternalError(fmt::format("{} B were sent, {} B copied on their way, and {} B received", sent, copied, received));
   }
 }
 
-Simulation::Simulation(const topology::Mesh& mesh, const topology::Routing& routing, const models::HardwareModel& hardware,
+Simulation::Simulation(const topology::Mesh& mesh, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware,
                        const workloads::Trace& trace, SimulationOptions options)
     : parts_(std::make_unique<Parts>(mesh, routing, hardware, trace, std::move(options))) {}
 

@@ -1,6 +1,7 @@
 #include "sim/trace_core.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "base/error.h"
@@ -9,6 +10,13 @@
 namespace wafersim::sim {
 
 using workloads::OpKind;
+
+namespace {
+
+/// In the place of the dependencies left: what a streamed receive has received is there.
+constexpr std::uint16_t kTaken = std::numeric_limits<std::uint16_t>::max();
+
+}  // namespace
 
 TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables,
                      const CompiledTrace& trace,
@@ -46,6 +54,7 @@ void TraceCore::received(std::uint64_t token, const Arrival& arrival) {
   const OpRef ref = OpRef::of(token);
   prefetch_successors(ref);
   completed_.push_back(ref);
+  if (slots_[ref.slot].code->ops[ref.op].streamed) [[unlikely]] slots_[ref.slot].waiting[ref.op] = kTaken;
   // Messages of background steps count only when nothing in the foreground is open.
   if (foreground_open_ == 0 || !slots_[ref.slot].background) account_.arrived(arrival);
   calendar_.request_evaluation(*this);
@@ -218,14 +227,25 @@ void TraceCore::became_ready(OpRef ref) {
     return;
   }
   const auto key = [&] { return open.keys[static_cast<std::size_t>(op.scope)] ^ op.key; };
+  const auto request = [&](TileId destination) {
+    return SendRequest{destination, key(), op.bytes, op.axis, op.tensor, ref.token(), account_.last_wait(), binding_.stage,
+                       op.streamed};
+  };
   switch (kind) {
     case OpKind::send:
-      nic_->post_send({peer(op.peer), key(), op.bytes, op.axis, op.tensor, ref.token(), account_.last_wait(),
-                      binding_.stage});
+      if (op.forwards) [[unlikely]] {
+        post_forward(ref, request(kNoTile));
+      } else {
+        nic_->post_send(request(peer(op.peer)));
+      }
+      break;
+    case OpKind::multicast:
+      post_forward(ref, request(kNoTile));
       break;
     case OpKind::receive:
       if (nic_->post_receive({peer(op.peer), key(), op.bytes, ref.token()})) {
         shared_.instant.push_back(ref);
+        if (op.streamed) [[unlikely]] slots_[ref.slot].waiting[ref.op] = kTaken;
       }
       break;
     case OpKind::allocate:
@@ -239,6 +259,23 @@ void TraceCore::became_ready(OpRef ref) {
     default:
       break;
   }
+}
+
+/// Sends to one or more peers, after what the operation follows as far as it is still coming in.
+[[gnu::noinline]] void TraceCore::post_forward(OpRef ref, const SendRequest& request) {
+  const OpenStep& open = slots_[ref.slot];
+  const workloads::StepTemplate& source = *open.code->source;
+  const workloads::Op& op = source.ops[ref.op];
+  std::vector<TileId> receivers;
+  for (const std::uint32_t index : workloads::peers_of(source, op)) receivers.push_back(peer(index));
+  std::vector<StreamSource> follows;
+  for (std::uint32_t i = 0; i < op.dependency_count; ++i) {
+    const std::uint32_t before = source.dependencies[op.first_dependency + i];
+    if (!workloads::follows(op, source.ops[before]) || open.waiting[before] == kTaken) continue;
+    const CompiledOp& receive = open.code->ops[before];
+    follows.push_back({peer(receive.peer), open.keys[static_cast<std::size_t>(receive.scope)] ^ receive.key});
+  }
+  nic_->post_forward(request, receivers, follows);
 }
 
 TileId TraceCore::peer(std::uint32_t index) {

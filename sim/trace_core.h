@@ -115,6 +115,7 @@ class TraceCore final : public Core, public Client {
   void start(Engine engine, OpRef ref);
   Bytes through_dram(const workloads::Work& work) const;
   TileId peer(std::uint32_t index);
+  void post_forward(OpRef ref, const SendRequest& request);
 
   // Short lists lie in the core itself: one cache line less to wait for.
   template <class T, std::size_t kUsual>

@@ -12,7 +12,9 @@ std::set<std::uint32_t> receivers_of(const Program& program, const Trace& trace)
   std::set<std::uint32_t> peers;
   for (const std::uint32_t index : templates) {
     for (const Op& op : trace.templates[index].ops) {
-      if (op.kind == OpKind::send) peers.insert(op.peer);
+      if (op.kind == OpKind::receive) continue;
+      const std::span<const std::uint32_t> to = peers_of(trace.templates[index], op);
+      peers.insert(to.begin(), to.end());
     }
   }
   return peers;

@@ -34,6 +34,7 @@ class TemplateCheck {
       if (step_template.dependencies[i] >= number)
         return "depends on an operation that is not an earlier one";
     }
+    if (const char* fault = stream_fault(step_template, op)) return fault;
     if (!in_table(op.operand.tensor, trace_.tensors.size())) return "tensor out of range";
     if (!in_table(op.operand.meaning, trace_.meanings.size())) return "meaning out of range";
     switch (op.kind) {
@@ -41,6 +42,10 @@ class TemplateCheck {
       case OpKind::vector:
       case OpKind::reduce:
         return in_table(op.work, trace_.works.size()) ? nullptr : "work out of range";
+      case OpKind::multicast:
+        if (std::size_t{op.peer} + op.peer_count > step_template.receivers.size()) return "receivers out of range";
+        if (op.peer_count == 0) return "a multicast to nobody";
+        [[fallthrough]];
       case OpKind::send:
       case OpKind::receive:
         return op.bytes > 0 ? nullptr : "a message of 0 bytes";
@@ -49,6 +54,17 @@ class TemplateCheck {
         return nullptr;
     }
     return "unknown kind";
+  }
+
+  /// What an operation follows is as large as itself.
+  static const char* stream_fault(const StepTemplate& step_template, const Op& op) {
+    if (!op.follows) return nullptr;
+    if (op.kind != OpKind::send && op.kind != OpKind::multicast) return "follows others, but sends nothing";
+    for (std::uint32_t i = 0; i < op.dependency_count; ++i) {
+      const Op& before = step_template.ops[step_template.dependencies[op.first_dependency + i]];
+      if (follows(op, before) && before.bytes != op.bytes) return "follows a message of another size";
+    }
+    return nullptr;
   }
 
   const Trace& trace_;
@@ -71,13 +87,15 @@ void check_program(const Trace& trace, std::size_t number, FaultList& faults) {
   }
 }
 
-/// The peers that the messages of each program name, ascending.
+/// The peers that the messages of each program name, ascending; of sound operations.
 std::vector<std::vector<std::uint32_t>> named_peers(const Trace& trace) {
   std::vector<std::set<std::uint32_t>> of_template;
   for (const StepTemplate& step_template : trace.templates) {
     std::set<std::uint32_t>& named = of_template.emplace_back();
     for (const Op& op : step_template.ops) {
-      if (op.kind == OpKind::send || op.kind == OpKind::receive) named.insert(op.peer);
+      if (op.kind == OpKind::multicast && !in_table(std::size_t{op.peer} + op.peer_count, step_template.receivers.size() + 1)) continue;
+      const std::span<const std::uint32_t> peers = peers_of(step_template, op);
+      named.insert(peers.begin(), peers.end());
     }
   }
   std::vector<std::vector<std::uint32_t>> of_program;

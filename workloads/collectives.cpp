@@ -32,6 +32,8 @@ const Algorithm& algorithm(Collective collective) {
       return direct();
     case Collective::multicast:
       return multicast();
+    case Collective::router_multicast:
+      return router_multicast();
     case Collective::automatic:
       break;
   }

@@ -71,6 +71,7 @@ using Completion = std::vector<OpId>;
 /// direct: every member's own message to every other one, all at once; a landing buffer for each other member.
 /// multicast: as direct, but a gathered shard crosses each link once: along its owner's row, and from there up and
 /// down each column, members pass it on as it arrives, the shards with the shorter way first.
+/// router_multicast: as direct, but the owner of a gathered shard sends one message, which the routers copy.
 /// all_reduce by all but tree is reduce_scatter followed by all_gather.
 ///
 /// Throws InternalError for `automatic` or positions that do not fit the shape, PlanError when chunks * size

@@ -37,6 +37,7 @@ class GroupFlows {
       case Collective::rows_cols:
         return rows_cols(phase);
       case Collective::direct:
+      case Collective::router_multicast:  // who gets what from whom; on the links copies share their way
         return direct(phase);
       case Collective::multicast:  // gathered shards cross the same links as in rows and columns
         return phase == Phase::gather ? rows_cols(phase) : direct(phase);

@@ -348,6 +348,8 @@ const char* to_string(Collective collective) {
       return "direct";
     case Collective::multicast:
       return "multicast";
+    case Collective::router_multicast:
+      return "router_multicast";
   }
   return "?";
 }

@@ -76,7 +76,7 @@ struct StreamSpec {
   StreamVariant variant = StreamVariant::flood;
   StreamRelay relay = StreamRelay::cut_through;
 };
-enum class Collective { automatic, ring, line, rows_cols, tree, halving_doubling, direct, multicast };
+enum class Collective { automatic, ring, line, rows_cols, tree, halving_doubling, direct, multicast, router_multicast };
 const char* to_string(Collective collective);
 
 /// How an axis lands on the mesh. `standard`: a snake for pp and tatp, a block for the others. `optimized`: left to

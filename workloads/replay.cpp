@@ -16,6 +16,7 @@ constexpr std::uint32_t kComplete = ~std::uint32_t{0};
 
 bool uses_engine(const Op& op) { return op.kind == OpKind::matrix || op.kind == OpKind::vector; }
 std::size_t engine_of(const Op& op) { return op.kind == OpKind::matrix ? 0 : 1; }
+bool sends(const Op& op) { return op.kind == OpKind::send || op.kind == OpKind::multicast; }
 
 }  // namespace
 
@@ -42,12 +43,12 @@ void Replay::run() {
   if (steps_left_ > 0 || !pending_.empty()) report_stall();
 }
 
-Replay::Address Replay::address(const Instance& instance) const {
+Replay::Address Replay::address(const Instance& instance, std::size_t number) const {
   const Op& op = op_of(instance);
   const TileBinding& binding = trace_.tiles[instance.tile];
-  const TileId peer = trace_.peer(binding, op.peer);
+  const TileId peer = trace_.peer(binding, peers(instance)[number]);
   const std::uint64_t key = message_key(op, step_of(instance));
-  return op.kind == OpKind::send ? Address{binding.tile, peer, key} : Address{peer, binding.tile, key};
+  return sends(op) ? Address{binding.tile, peer, key} : Address{peer, binding.tile, key};
 }
 
 void Replay::index_dependents() {
@@ -108,12 +109,13 @@ void Replay::act(const Instance& instance) {
       drain(instance.tile, engine_of(op));
       return;
     case OpKind::send:
+    case OpKind::multicast:
       if (observer_ != nullptr) observer_->performed(instance);
-      match(instance, true);
+      for (std::size_t i = 0; i < peers(instance).size(); ++i) match(instance, address(instance, i), true);
       complete(instance);
       return;
     case OpKind::receive:
-      match(instance, false);
+      match(instance, address(instance), false);
       return;
     case OpKind::reduce:
     case OpKind::allocate:
@@ -136,8 +138,7 @@ void Replay::drain(std::uint32_t tile, std::size_t engine) {
   }
 }
 
-void Replay::match(const Instance& instance, bool is_send) {
-  const Address where = address(instance);
+void Replay::match(const Instance& instance, const Address& where, bool is_send) {
   const auto entry = pending_.try_emplace(where).first;
   Pending& pending = entry->second;
   Queue& counterparts = is_send ? pending.receives : pending.sends;
@@ -152,6 +153,12 @@ void Replay::match(const Instance& instance, bool is_send) {
   if (op_of(send).bytes != op_of(receive).bytes) {
     faults_.add([&] {
       return fmt::format("{}: the receiver expects {} bytes in {}", describe(send), op_of(receive).bytes,
+                         step_name(receive));
+    });
+  }
+  if (op_of(send).streamed != op_of(receive).streamed) {
+    faults_.add([&] {
+      return fmt::format("{}: one end is streamed, the receiver's in {} is not, or the other way round", describe(send),
                          step_name(receive));
     });
   }
@@ -198,7 +205,7 @@ bool Replay::is_complete(const Instance& instance) const {
 }
 
 /// Sends that have not been made and receives that have not been posted, each in program order.
-void Replay::collect_remaining(Counterparts& sends, Counterparts& receives) const {
+void Replay::collect_remaining(Counterparts& unsent, Counterparts& unposted) const {
   for (std::uint32_t tile = 0; tile < tiles_.size(); ++tile) {
     const TileState& state = tiles_[tile];
     for (std::uint32_t step = 0; step < program(tile).steps.size(); ++step) {
@@ -206,20 +213,20 @@ void Replay::collect_remaining(Counterparts& sends, Counterparts& receives) cons
       if (step < state.next_step && open == state.open.end()) continue;
       const std::vector<Op>& ops = template_of({tile, step, 0}).ops;
       for (std::uint32_t number = 0; number < ops.size(); ++number) {
-        const OpKind kind = ops[number].kind;
-        if (kind != OpKind::send && kind != OpKind::receive) continue;
+        if (!sends(ops[number]) && ops[number].kind != OpKind::receive) continue;
         const std::uint32_t missing = open == state.open.end() ? 1 : open->second.missing[number];
         if (missing == kComplete || missing == 0) continue;
         const Instance instance{tile, step, number};
-        (kind == OpKind::send ? sends : receives)[address(instance)].push_back(instance);
+        Counterparts& side = sends(ops[number]) ? unsent : unposted;
+        for (std::size_t i = 0; i < peers(instance).size(); ++i) side[address(instance, i)].push_back(instance);
       }
     }
   }
 }
 
 void Replay::report_stall() {
-  Counterparts sends, receives;
-  collect_remaining(sends, receives);
+  Counterparts unsent, unposted;
+  collect_remaining(unsent, unposted);
   std::vector<std::pair<Instance, Instance>> waits;  // a posted receive and the send that will serve it
   std::vector<Instance> lone;
   const auto pair_up = [&](const Queue& queue, const Address& where, const Counterparts& counterparts,
@@ -235,13 +242,13 @@ void Replay::report_stall() {
     }
   };
   for (const auto& [where, pending] : pending_) {
-    pair_up(pending.receives, where, sends, true);
-    pair_up(pending.sends, where, receives, false);
+    pair_up(pending.receives, where, unsent, true);
+    pair_up(pending.sends, where, unposted, false);
   }
   std::sort(lone.begin(), lone.end());
   std::sort(waits.begin(), waits.end());
   for (const Instance& instance : lone) {
-    const bool sent = op_of(instance).kind == OpKind::send;
+    const bool sent = sends(op_of(instance));
     faults_.add([&] {
       return fmt::format("{}: {}", describe(instance), sent ? "nobody receives it" : "nobody sends it");
     });
@@ -306,9 +313,11 @@ void Replay::report_cycles(const std::vector<std::pair<Instance, Instance>>& wai
 std::string Replay::describe(const Instance& message) const {
   const Op& op = op_of(message);
   const TileBinding& binding = trace_.tiles[message.tile];
-  const char* verb = op.kind == OpKind::send ? "sends to" : "waits for";
-  return fmt::format("{} {} {}, channel {}, {} bytes, in {}", mesh_.name(binding.tile), verb,
-                     mesh_.name(trace_.peer(binding, op.peer)), op.channel, op.bytes, step_name(message));
+  const char* verb = sends(op) ? "sends to" : "waits for";
+  std::string whom = mesh_.name(trace_.peer(binding, peers(message).front()));
+  if (op.peer_count > 1) whom += fmt::format(" and {} more", op.peer_count - 1);
+  return fmt::format("{} {} {}, channel {}, {} bytes, in {}", mesh_.name(binding.tile), verb, whom, op.channel, op.bytes,
+                     step_name(message));
 }
 
 std::string Replay::step_name(const Instance& message) const {

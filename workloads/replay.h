@@ -106,20 +106,24 @@ class Replay {
     return trace_.templates[step_of(instance).step_template];
   }
   const Op& op_of(const Instance& instance) const { return template_of(instance).ops[instance.op]; }
-  Address address(const Instance& instance) const;
+  /// That of a message's `number`-th peer.
+  Address address(const Instance& instance, std::size_t number = 0) const;
+  std::span<const std::uint32_t> peers(const Instance& instance) const {
+    return peers_of(template_of(instance), op_of(instance));
+  }
 
   void index_dependents();
   void open_steps(std::uint32_t tile);
   void open_step(std::uint32_t tile, std::uint32_t step);
   void act(const Instance& instance);
   void drain(std::uint32_t tile, std::size_t engine);
-  void match(const Instance& instance, bool is_send);
+  void match(const Instance& instance, const Address& where, bool is_send);
   void complete(const Instance& instance);
   void make_ready(const Instance& instance);
   void deliver(std::uint32_t tile, std::uint32_t step);
 
   bool is_complete(const Instance& instance) const;
-  void collect_remaining(Counterparts& sends, Counterparts& receives) const;
+  void collect_remaining(Counterparts& unsent, Counterparts& unposted) const;
   void report_stall();
   Instance blocking_receive(Instance instance) const;
   Instance first_incomplete(std::uint32_t tile, std::uint32_t step) const;

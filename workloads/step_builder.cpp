@@ -66,10 +66,10 @@ std::uint64_t pack(std::uint64_t high, std::uint64_t low) { return high << 32 | 
 void add_operation(ContentHash& content, const Op& op) {
   const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };
   content.add(byte(op.kind) | byte(op.axis) << 8 | byte(op.memory_class) << 16 | byte(op.scope) << 24 |
-              byte(op.detached) << 32 | byte(op.operand.partial) << 40 | byte(op.operand.paced) << 48);
+              byte(op.detached) << 32 | byte(op.streamed) << 33 | byte(op.follows) << 34 | byte(op.operand.partial) << 40 | byte(op.operand.paced) << 48);
   content.add(pack(op.first_dependency, op.dependency_count)).add(pack(op.work, op.peer));
   content.add(pack(op.channel, op.operand.tensor)).add(op.bytes);
-  content.add(op.operand.meaning);
+  content.add(pack(op.operand.meaning, op.peer_count));
 }
 
 std::uint64_t hash(const StepTemplate& step_template) {
@@ -77,6 +77,7 @@ std::uint64_t hash(const StepTemplate& step_template) {
   content.add(step_template.name).add(step_template.ops.size());
   for (const Op& op : step_template.ops) add_operation(content, op);
   for (const std::uint32_t dependency : step_template.dependencies) content.add(dependency);
+  for (const std::uint32_t receiver : step_template.receivers) content.add(receiver);
   return content.value();
 }
 
@@ -119,6 +120,15 @@ OpId StepBuilder::send(Axis axis, std::uint32_t peer, std::uint32_t channel, Byt
 OpId StepBuilder::receive(Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
                           const std::vector<OpId>& after, const Operand& carries, MatchScope scope) {
   return message(OpKind::receive, axis, peer, channel, bytes, after, carries, scope);
+}
+
+OpId StepBuilder::multicast(Axis axis, const std::vector<std::uint32_t>& peers, std::uint32_t channel, Bytes bytes,
+                            const std::vector<OpId>& after, const Operand& carries) {
+  const auto first = static_cast<std::uint32_t>(template_.receivers.size());
+  template_.receivers.insert(template_.receivers.end(), peers.begin(), peers.end());
+  const OpId id = message(OpKind::multicast, axis, first, channel, bytes, after, carries, MatchScope::step);
+  template_.ops[id].peer_count = static_cast<std::uint32_t>(peers.size());
+  return id;
 }
 
 OpId StepBuilder::allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
@@ -168,12 +178,13 @@ std::uint32_t StepBuilder::meaning(Meaning meaning) {
 
 std::uint32_t StepBuilder::finish() {
   StepTemplate done{std::exchange(template_.name, {}), std::exchange(template_.ops, {}),
-                    std::exchange(template_.dependencies, {})};
+                    std::exchange(template_.dependencies, {}), std::exchange(template_.receivers, {})};
   template_.name = done.name;
   next_channel_ = 0;
   uses_.clear();
   done.ops.shrink_to_fit();
   done.dependencies.shrink_to_fit();
+  done.receivers.shrink_to_fit();
   return intern_in(trace_.templates, trace_.interned.templates, std::move(done));
 }
 

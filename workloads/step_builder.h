@@ -26,12 +26,19 @@ class StepBuilder {
   OpId receive(Axis axis, std::uint32_t peer, std::uint32_t channel, Bytes bytes,
                const std::vector<OpId>& after, const Operand& carries = {},
                MatchScope scope = MatchScope::step);
+  /// To each of `peers`, which all receive it on the channel.
+  OpId multicast(Axis axis, const std::vector<std::uint32_t>& peers, std::uint32_t channel, Bytes bytes,
+                 const std::vector<OpId>& after, const Operand& carries = {});
   OpId allocate(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after,
                 const Operand& holds = {});
   /// Also waits for the users() of what the meaning of `held` discards.
   OpId free(MemoryClass memory_class, Bytes bytes, const std::vector<OpId>& after, const Operand& held = {});
   /// Marks an operation as one that later steps do not wait for.
   void detach(OpId op) { template_.ops[op].detached = true; }
+  /// Marks a message (either end) as one that is used as it comes in.
+  void stream(OpId op) { template_.ops[op].streamed = true; }
+  /// Marks a send or multicast as one that follows the streamed receives among its dependencies, which are as large.
+  void follow(OpId op) { template_.ops[op].follows = true; }
 
   /// The operations so far that read, write, carry or discard any of `views`: what changes or discards them comes
   /// after all of these.

@@ -53,6 +53,8 @@ const char* to_string(OpKind kind) {
       return "allocate";
     case OpKind::free:
       return "free";
+    case OpKind::multicast:
+      return "multicast";
   }
   return "?";
 }
@@ -93,11 +95,19 @@ const char* to_string(Pass pass) {
   return "?";
 }
 
+std::span<const std::uint32_t> peers_of(const StepTemplate& step_template, const Op& op) {
+  if (op.kind == OpKind::send || op.kind == OpKind::receive) return {&op.peer, 1};
+  if (op.kind != OpKind::multicast) return {};
+  return std::span(step_template.receivers).subspan(op.peer, op.peer_count);
+}
+
+bool follows(const Op& op, const Op& before) { return op.follows && before.streamed && before.kind == OpKind::receive; }
+
 Bytes Trace::memory_bytes() const {
   Bytes total = held(tensors) + held(meanings) + held(works) + held(templates) + held(programs) + held(tiles) + held(peers) +
                 held(statics) + held(layouts);
   for (const StepTemplate& each : templates)
-    total += each.name.size() + held(each.ops) + held(each.dependencies);
+    total += each.name.size() + held(each.ops) + held(each.dependencies) + held(each.receivers);
   for (const Program& each : programs) total += held(each.steps) + held(each.waits);
   for (const Tensor& each : tensors) total += each.name.size();
   for (const Meaning& each : meanings) total += held(each.reads) + held(each.writes) + held(each.discards);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,10 +28,16 @@
 ///  the vector engine
 ///    as soon as its operands are there, oldest first. Sends, receives, allocations and frees act as soon as
 ///    their dependencies are complete.
+///  * A multicast is a send to several peers whose packets the routers copy; each of them receives it as a message of its
+///    own.
+///  * A `streamed` message is used as it comes in: its receiver's core stores or adds each packet, and is done with it a
+///    little after it has arrived. A send or multicast that `follows` does not wait for those of its dependencies that are
+///    streamed receives, but for what these wait for; its bytes leave as the same bytes of all of them have come in: a
+///    pass-on of what comes, or of its sum with the tile's own values.
 ///  * A step's result is there when all its operations are complete that are not `detached`.
 namespace wafersim::workloads {
 
-enum class OpKind : std::uint8_t { matrix, vector, reduce, send, receive, allocate, free };
+enum class OpKind : std::uint8_t { matrix, vector, reduce, send, receive, allocate, free, multicast };
 const char* to_string(OpKind kind);
 
 /// What an operation makes or a message carries.
@@ -63,12 +70,16 @@ struct Op {
   MemoryClass memory_class = MemoryClass::activations;  ///< allocate, free
   MatchScope scope = MatchScope::step;                  ///< send, receive
   bool detached = false;                                ///< later steps do not wait for it
+  bool streamed = false;                                ///< send, multicast, receive; of both ends alike
+  bool follows = false;                                 ///< send, multicast; see above
   std::uint32_t first_dependency = 0;                   ///< into StepTemplate::dependencies
   std::uint32_t dependency_count = 0;                   ///< every dependency is an operation of smaller index
   std::uint32_t work = 0;                               ///< into Trace::works; matrix, vector, reduce
-  std::uint32_t peer = 0;                               ///< into the tile's peers; send, receive
-  std::uint32_t channel = 0;                            ///< send, receive; below 2^23
-  Bytes bytes = 0;                                      ///< send, receive (>= 1), allocate, free
+  std::uint32_t peer = 0;                               ///< into the tile's peers; send, receive. Of a multicast: the
+                                                        ///< first of its peers in StepTemplate::receivers ...
+  std::uint32_t peer_count = 0;                         ///< ... and how many it has
+  std::uint32_t channel = 0;                            ///< send, multicast, receive; below 2^23
+  Bytes bytes = 0;                                      ///< send, multicast, receive (>= 1), allocate, free
   Operand operand;
   bool operator==(const Op&) const = default;
 };
@@ -78,8 +89,14 @@ struct StepTemplate {
   std::string name;  ///< "layer.forward"
   std::vector<Op> ops;
   std::vector<std::uint32_t> dependencies;
+  std::vector<std::uint32_t> receivers{};  ///< peers of multicasts
   bool operator==(const StepTemplate&) const = default;
 };
+
+/// The peers that an operation sends to or receives from, by index; none for those that are no messages.
+std::span<const std::uint32_t> peers_of(const StepTemplate& step_template, const Op& op);
+/// Whether `op` passes on what the earlier operation `before`, one of its dependencies, receives, as it comes in.
+bool follows(const Op& op, const Op& before);
 
 enum class StepKind : std::uint8_t {
   embedding,

@@ -14,7 +14,8 @@ using Sent = std::map<std::uint32_t, Bytes>;
 Sent sent_by(const StepTemplate& step_template) {
   Sent sent;
   for (const Op& op : step_template.ops) {
-    if (op.kind == OpKind::send) sent[op.peer] += op.bytes;
+    if (op.kind == OpKind::receive) continue;
+    for (const std::uint32_t peer : peers_of(step_template, op)) sent[peer] += op.bytes;
   }
   return sent;
 }

@@ -42,7 +42,7 @@ class Verifier final : public ReplayObserver {
     const Op& op = op_of(at);
     const Meaning& meaning = trace_.meanings[op.operand.meaning];
     if (meaning.kernel == Kernel::none) return;
-    if (op.kind == OpKind::send) return send(at, meaning);
+    if (op.kind == OpKind::send || op.kind == OpKind::multicast) return send(at, meaning);
     if (meaning.kernel == Kernel::add || meaning.kernel == Kernel::maximum) return take_landed(at, meaning);
     if (meaning.kernel == Kernel::accumulate) return accumulate(at, meaning);
     for (const View& view : meaning.reads) read(at, view, true);
@@ -54,7 +54,7 @@ class Verifier final : public ReplayObserver {
     const Meaning& sent = trace_.meanings[op_of(sender).operand.meaning];
     const Meaning& wanted = trace_.meanings[op_of(receiver).operand.meaning];
     if (sent.kernel == Kernel::none && wanted.kernel == Kernel::none) return;
-    const auto carried = in_flight_.extract(sender);
+    Carried carried = carried_to_one(sender);
     if (!agree(sender, sent, receiver, wanted)) {
       faults_.add([&] {
         return fmt::format("{}: carries {}, but {} expects {}", where(sender), named(sender, sent),
@@ -63,7 +63,7 @@ class Verifier final : public ReplayObserver {
       return;
     }
     Tile& tile = tiles_[receiver.tile];
-    for (auto& [key, cells] : carried.mapped()) {
+    for (auto& [key, cells] : carried) {
       for (const Cell& cell : cells) {
         if (wanted.kernel == Kernel::transfer) tile.matrices[key].replace(cell.region, cell.held);
       }
@@ -89,6 +89,11 @@ class Verifier final : public ReplayObserver {
 
  private:
   using Cells = std::vector<Cell>;
+  using Carried = std::vector<std::pair<MatrixKey, Cells>>;
+  struct InFlight {
+    Carried carried;
+    std::uint32_t receivers_left = 0;
+  };
   struct Tile {
     std::map<MatrixKey, RegionMap> matrices;
     std::map<MatrixKey, std::deque<Cells>> landed;
@@ -195,10 +200,19 @@ class Verifier final : public ReplayObserver {
   }
 
   void send(const OpInstance& at, const Meaning& meaning) {
-    std::vector<std::pair<MatrixKey, Cells>>& carried = in_flight_[at];
+    InFlight& sent = in_flight_[at];
+    sent.receivers_left = op_of(at).kind == OpKind::multicast ? op_of(at).peer_count : 1;
     for (const View& view : meaning.writes) {
-      carried.emplace_back(key_of(at, view), meaning.kernel == Kernel::pass ? take(at, view) : read(at, view, false));
+      sent.carried.emplace_back(key_of(at, view), meaning.kernel == Kernel::pass ? take(at, view) : read(at, view, false));
     }
+  }
+
+  /// What a message brings to one of its receivers.
+  Carried carried_to_one(const OpInstance& sender) {
+    const auto entry = in_flight_.find(sender);
+    if (entry == in_flight_.end()) return {};
+    if (--entry->second.receivers_left != 0) return entry->second.carried;
+    return std::move(in_flight_.extract(entry).mapped().carried);
   }
 
   /// What has landed of a view; reports when nothing has.
@@ -278,7 +292,7 @@ class Verifier final : public ReplayObserver {
   const topology::Mesh& mesh_;
   FaultList& faults_;
   std::vector<Tile> tiles_;
-  std::map<OpInstance, std::vector<std::pair<MatrixKey, Cells>>> in_flight_;
+  std::map<OpInstance, InFlight> in_flight_;
   bool updates_ = false;
 };
 

@@ -22,7 +22,7 @@ constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind:
 constexpr Collective kAlgorithms[] = {Collective::ring, Collective::line,
                                       Collective::rows_cols, Collective::tree,
                                       Collective::halving_doubling, Collective::direct,
-                                      Collective::multicast};
+                                      Collective::multicast, Collective::router_multicast};
 
 /// Shards of a few packets and a remainder.
 models::HardwareModel machine() { return plain_hardware(256, Rational(16), 2, 3); }
@@ -126,6 +126,30 @@ TEST(Collectives, MulticastIsALineInOneRowAndNoSlowerThanRowsAndColumns) {
   }
   for (const topology::Shape mesh : {topology::Shape{2, 2}, {2, 4}, {3, 5}, {4, 4}}) {
     EXPECT_LE(gather(mesh, Collective::multicast), gather(mesh, Collective::rows_cols)) << topology::to_string(mesh);
+  }
+}
+
+/// A shard that routers copy crosses n - 1 links, those of a tree, and on a line the link to an end as all others do.
+TEST(Collectives, RouterMulticastBringsAShardOverEachLinkOnce) {
+  const models::HardwareModel hardware = machine();
+  for (const topology::Shape shape : {topology::Shape{1, 2}, {1, 8}, {6, 1}, {3, 5}, {4, 4}}) {
+    const std::vector<std::uint64_t> loads = isolated_numbers([&] {
+      const topology::Mesh mesh({shape, {}, {}});
+      const CollectiveCase wanted = even_case(shape, Collective::router_multicast, CollectiveKind::all_gather);
+      const sim::Measurements result = run_trace(mesh, hardware, collective_trace(wanted));
+      std::uint64_t total = 0, largest = 0;
+      for (const sim::LinkMeasurement& link : result.links) {
+        total += link.bytes;
+        largest = std::max(largest, link.bytes);
+      }
+      return std::vector<std::uint64_t>{total, largest, result.cycles};
+    });
+    const auto n = static_cast<Bytes>(shape.size());
+    EXPECT_EQ(loads[0], n * (n - 1) * shard_bytes()) << topology::to_string(shape);
+    if (shape.rows == 1 || shape.cols == 1) {
+      EXPECT_EQ(loads[1], (n - 1) * shard_bytes());
+    }
+    EXPECT_LE(loads[2], collective_cycles(even_case(shape, Collective::direct, CollectiveKind::all_gather), hardware));
   }
 }
 

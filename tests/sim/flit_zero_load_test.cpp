@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, PipelineLaw,
                          testing::Values(Pipeline{"p3", 3}, Pipeline{"p4", 4}, Pipeline{"p5", 5}),
                          [](const auto& test) { return std::string(test.param.name); });
 
-/// Linj + 1 + (H + 1) R + H L + Leject + (F - 1) with any stages, latencies and ports.
+/// Linj + 1 + (H + 1) R + H L + Leject + (F - 1), and what a turn costs, with any stages, latencies and ports.
 TEST(FlitZeroLoad, StagesLatenciesAndPortsAddUp) {
   const topology::Mesh mesh({{3, 4}, {}, {}});
   for (const models::PipelineStages& stages :
@@ -55,10 +55,15 @@ TEST(FlitZeroLoad, StagesLatenciesAndPortsAddUp) {
       hardware.credit_cycles = 2;
       hardware.injection_cycles = 4;
       hardware.ejection_cycles = 5;
-      const FlitRun run = run_packets(mesh, hardware, all_pairs(mesh, 4, 200));
-      for (const sim::DeliveredPacket& packet : run.delivered) {
-        const auto hops = static_cast<Cycle>(mesh.distance(packet.source, packet.destination));
-        EXPECT_EQ(packet.arrived - packet.created, 4 + 1 + (hops + 1) * hardware.router_cycles + 3 * hops + 5);
+      for (const Cycle turn : {0, 1, 2, 20}) {
+        hardware.turn_cycles = turn;
+        const FlitRun run = run_packets(mesh, hardware, all_pairs(mesh, 4, 200));
+        for (const sim::DeliveredPacket& packet : run.delivered) {
+          const auto hops = static_cast<Cycle>(mesh.distance(packet.source, packet.destination));
+          const topology::Coord from = mesh.coord(packet.source), to = mesh.coord(packet.destination);
+          const Cycle turned = from.x != to.x && from.y != to.y ? turn : 0;
+          EXPECT_EQ(packet.arrived - packet.created, 4 + 1 + (hops + 1) * hardware.router_cycles + turned + 3 * hops + 5);
+        }
       }
     }
   }

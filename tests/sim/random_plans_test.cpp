@@ -14,6 +14,7 @@
 namespace wafersim::test {
 namespace {
 
+using workloads::Collective;
 using workloads::LoweringFixture;
 
 struct Scenario {
@@ -33,7 +34,6 @@ T pick(RandomStream& random, std::string& text, const char* name, const std::vec
 Bandwidth per_cycle(std::int64_t bytes) { return {Rational(bytes), true}; }
 
 void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text) {
-  using workloads::Collective;
   workloads::PlanSpec& plan = fixture.plan;
   plan.dp = pick(random, text, "dp 1 2 4", std::vector{1, 2, 4});
   plan.tp = pick(random, text, "tp 1 2 4", std::vector{1, 2, 4});
@@ -51,7 +51,8 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.collectives = pick(random, text, "collective",
                           std::vector{Collective::automatic, Collective::ring, Collective::line,
                                       Collective::rows_cols, Collective::tree,
-                                      Collective::halving_doubling, Collective::direct, Collective::multicast});
+                                      Collective::halving_doubling, Collective::direct, Collective::multicast,
+                                      Collective::router_multicast});
   plan.collective_chunks = pick(random, text, "chunks 1 3", std::vector{1, 3});
 }
 
@@ -167,6 +168,8 @@ void draw_machine(Scenario& out, RandomStream& random) {
   out.router.virtual_channels = pick(random, out.text, "vcs 1 2", std::vector{1, 2});
   out.router.pipeline = Duration::of_cycles(pick(random, out.text, "pipeline 0 1 3", std::vector{0, 1, 3}));
   out.router.routing = pick(random, out.text, "routing", std::vector<std::string>{"xy", "yx", "table"});
+  // Routes of a table may part and meet again, which routers cannot copy along.
+  if (out.fixture.plan.collectives == Collective::router_multicast && out.router.routing == "table") out.router.routing = "xy";
   if (random.below(8) == 0) {
     out.network.fidelity = models::Fidelity::ideal;
     out.text += "ideal network, ";

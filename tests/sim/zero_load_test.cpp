@@ -8,10 +8,10 @@ namespace wafersim::test {
 namespace {
 
 /// The zero-load rule of docs/model.md, written out for links of equal rate.
-Cycle rule(const models::HardwareModel& hardware, int hops, Bytes bytes) {
+Cycle rule(const models::HardwareModel& hardware, int hops, int turns, Bytes bytes) {
   const auto h = static_cast<Cycle>(hops);
   return hardware.injection_cycles + (h + 1) * hardware.router_cycles + h * hardware.link_cycles +
-         hardware.ejection_cycles + cycles_at_rate(bytes, hardware.link_bytes_per_cycle);
+         static_cast<Cycle>(turns) * hardware.turn_cycles + hardware.ejection_cycles + cycles_at_rate(bytes, hardware.link_bytes_per_cycle);
 }
 
 /// Messages between all pairs of an 8x8 mesh, far enough apart in time not to meet.
@@ -33,8 +33,10 @@ void expect_rule(const models::HardwareModel& hardware, const std::string& routi
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const sim::MessageRecord& record = result.messages[i];
     const int hops = mesh.distance(flows[i].source, flows[i].destination);
-    const Cycle expected = compare_model ? models::message_latency(hardware, flows[i].bytes, hops)
-                                         : rule(hardware, hops, flows[i].bytes);
+    const topology::Coord from = mesh.coord(flows[i].source), to = mesh.coord(flows[i].destination);
+    const int turns = from.x != to.x && from.y != to.y ? 1 : 0;
+    const Cycle expected = compare_model ? models::message_latency(hardware, flows[i].bytes, hops, turns)
+                                         : rule(hardware, hops, turns, flows[i].bytes);
     ASSERT_EQ(record.posted, flows[i].start);
     ASSERT_EQ(record.received - record.posted, expected)
         << mesh.name(flows[i].source) << " to " << mesh.name(flows[i].destination) << ", " << flows[i].bytes << " B";
@@ -56,6 +58,20 @@ TEST(ZeroLoad, EveryPairWithSlowRoutersAndOnePort) {
   hardware.injection_cycles = 1;
   hardware.ejection_cycles = 1;
   expect_rule(hardware, "xy", false);
+}
+
+TEST(ZeroLoad, ATurnCostsItsCyclesOnce) {
+  models::HardwareModel hardware = plain_hardware(32, Rational(8), 1, 2);
+  hardware.turn_cycles = 20;
+  hardware.vc_buffer_bytes = 10 * 32;
+  expect_rule(hardware, "xy", false);
+}
+
+TEST(ZeroLoad, ATurnCostsItsCyclesWithFractionalRates) {
+  models::HardwareModel hardware = plain_hardware(100, Rational(53687, 1000), 0, 1);
+  hardware.turn_cycles = 13;
+  hardware.vc_buffer_bytes = 20 * 100;
+  expect_rule(hardware, "yx", true);
 }
 
 TEST(ZeroLoad, PortsOfUnequalRatesFollowTheSlowest) {

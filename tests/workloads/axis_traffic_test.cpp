@@ -47,7 +47,8 @@ TEST(PlanTraffic, EqualsTheTraceForEveryAxisAlone) {
 TEST(PlanTraffic, EqualsTheTraceWithEveryAlgorithmAndChunks) {
   for (const Collective algorithm :
        {Collective::automatic, Collective::ring, Collective::line, Collective::rows_cols, Collective::tree,
-        Collective::halving_doubling, Collective::direct, Collective::multicast}) {
+        Collective::halving_doubling, Collective::direct, Collective::multicast,
+        Collective::router_multicast}) {
     for (const int chunks : {1, 3}) {
       SCOPED_TRACE(testing::Message() << to_string(algorithm) << ", chunks " << chunks);
       LoweringFixture fixture;
@@ -357,7 +358,8 @@ CutSequence random_plan(RandomStream& random) {
   f.plan.collective_chunks = draw(random, std::array{1, 3});
   f.plan.collectives = draw(random, std::array{Collective::automatic, Collective::ring, Collective::line,
                                                Collective::rows_cols, Collective::tree,
-                                               Collective::halving_doubling, Collective::direct, Collective::multicast});
+                                               Collective::halving_doubling, Collective::direct, Collective::multicast,
+                                               Collective::router_multicast});
   f.plan.zero = draw(random, std::array{0, 1, 2, 3});
   f.plan.pp_transfer_full = draw(random, kFlags);
   f.plan.schedule = draw(

@@ -67,7 +67,7 @@ TEST(CheckTrace, AcceptsAnExchange) {
 TEST(CheckTrace, AcceptsEveryCollective) {
   for (const Collective algorithm :
        {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::halving_doubling, Collective::direct,
-        Collective::multicast}) {
+        Collective::multicast, Collective::router_multicast}) {
     for (const CollectiveKind kind :
          {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
       const Trace trace = lower_case({algorithm, kind, {3, 4}, topology::snake({3, 4}), 100, 2});

@@ -84,7 +84,8 @@ class Executor {
     const Op& op = op_of(instance);
     switch (op.kind) {
       case OpKind::send:
-        send(instance.tile, op);
+      case OpKind::multicast:
+        for (const std::uint32_t peer : peers_of(template_of(instance.tile), op)) send(instance.tile, op, peer);
         return true;
       case OpKind::receive:
         return receive(instance, op);
@@ -104,12 +105,12 @@ class Executor {
     }
   }
 
-  void send(TileId tile, const Op& op) {
+  void send(TileId tile, const Op& op, std::uint32_t peer) {
     const Numbers& own = vectors_[tile];
     Numbers carried;
     for (const std::size_t place : places_of(trace_, op)) carried.push_back(own[place]);
     require_invariant(carried.size() == op.bytes, "a message carries what it names");
-    const Address address{tile, trace_.peer(trace_.tiles[tile], op.peer), op.channel};
+    const Address address{tile, trace_.peer(trace_.tiles[tile], peer), op.channel};
     const bool fresh = in_flight_.emplace(address, std::move(carried)).second;
     require_invariant(fresh, "two messages under way share a channel");
     if (const auto receiver = posted_.extract(address); !receiver.empty())

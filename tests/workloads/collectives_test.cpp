@@ -20,7 +20,8 @@ using topology::Shape;
 using Numbers = std::vector<std::uint64_t>;
 
 constexpr std::array kAlgorithms = {Collective::ring, Collective::line,   Collective::rows_cols,
-                                    Collective::tree, Collective::halving_doubling, Collective::direct, Collective::multicast};
+                                    Collective::tree, Collective::halving_doubling, Collective::direct, Collective::multicast,
+                                    Collective::router_multicast};
 constexpr std::array kKinds = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                CollectiveKind::all_reduce};
 
@@ -127,6 +128,7 @@ Totals totals(const Trace& trace) {
   for (const Program& program : trace.programs) {
     for (const Op& op : trace.templates[program.steps.at(0).step_template].ops) {
       if (op.kind == OpKind::send) sum.sent += op.bytes;
+      if (op.kind == OpKind::multicast) sum.sent += op.peer_count * op.bytes;
       if (op.kind == OpKind::receive) sum.received += op.bytes;
       if (op.kind != OpKind::reduce) continue;
       sum.reduced_elements += trace.works[op.work].vector_flops;
@@ -164,7 +166,8 @@ TEST_P(EveryCollective, MovesAndAddsTheBytesOfItsClosedForm) {
 }
 
 TEST_P(EveryCollective, HoldsAtMostTwoLandingBuffersForEachNeighbour) {
-  const bool direct = GetParam() == Collective::direct || GetParam() == Collective::multicast;
+  const bool direct = GetParam() == Collective::direct || GetParam() == Collective::multicast ||
+                      GetParam() == Collective::router_multicast;
   for (const Shape& shape : {Shape{1, 16}, {4, 4}, {3, 5}}) {
     const auto size = static_cast<Bytes>(shape.size());
     const CollectiveCase wanted{

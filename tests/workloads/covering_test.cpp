@@ -102,7 +102,8 @@ std::vector<Factor> factors() {
         [](F& f) { f.plan.collectives = Collective::tree; },
         [](F& f) { f.plan.collectives = Collective::halving_doubling; },
         [](F& f) { f.plan.collectives = Collective::direct; },
-        [](F& f) { f.plan.collectives = Collective::multicast; }}},
+        [](F& f) { f.plan.collectives = Collective::multicast; },
+        [](F& f) { f.plan.collectives = Collective::router_multicast; }}},
       {"iterations", {[](F& f) { f.training.iterations = 1; }, [](F& f) { f.training.iterations = 2; }}},
   };
 }

@@ -30,6 +30,7 @@ const Algorithm& tree();
 const Algorithm& halving_doubling();
 const Algorithm& direct();
 const Algorithm& multicast();
+const Algorithm& router_multicast();
 
 /// Throws InternalError when the positions are not a permutation of the places of the shape, or the rank is
 /// not in the group.

@@ -123,6 +123,19 @@ class Multicast final : public Direct {
   }
 };
 
+/// As Direct, but of a gathered shard its owner injects a single message, which the routers copy.
+class RouterMulticast final : public Direct {
+ public:
+  Completion all_gather(Piece& piece, const GatherStart& start) const override {
+    Completion result = start.own;
+    piece.multicast(others(piece.group()), ShardRange{piece.group().rank, 1}, start.own);
+    for (const int other : others(piece.group())) {
+      if (const auto received = piece.receive(Phase::gather, other, ShardRange{other, 1}, start.post)) result.push_back(*received);
+    }
+    return result;
+  }
+};
+
 }  // namespace
 
 const Algorithm& direct() {
@@ -133,6 +146,11 @@ const Algorithm& direct() {
 const Algorithm& multicast() {
   static const Multicast kMulticast;
   return kMulticast;
+}
+
+const Algorithm& router_multicast() {
+  static const RouterMulticast kRouterMulticast;
+  return kRouterMulticast;
 }
 
 }  // namespace wafersim::workloads::collectives

@@ -99,6 +99,14 @@ std::optional<OpId> Piece::send(Phase phase, int to, const Shards& shards,
                        operand(phase == Phase::reduce ? Kernel::land : Kernel::transfer, shards));
 }
 
+void Piece::multicast(const std::vector<int>& to, const Shards& shards, const std::vector<OpId>& after) {
+  if (bytes(shards) == 0) return;
+  std::vector<std::uint32_t> peers;
+  for (const int member : to) peers.push_back(group_.peer(member));
+  builder_.multicast(group_.axis, peers, channel(Phase::gather, shards), bytes(shards), after,
+                     operand(Kernel::transfer, shards));
+}
+
 std::optional<OpId> Piece::receive(Phase phase, int from, const Shards& shards,
                                    const std::vector<OpId>& after) {
   if (bytes(shards) == 0) return std::nullopt;

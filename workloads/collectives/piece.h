@@ -48,6 +48,8 @@ class Piece {
 
   /// Nothing is written for a range of zero bytes.
   std::optional<OpId> send(Phase phase, int to, const Shards& shards, const std::vector<OpId>& after);
+  /// Complete values to several members at once, copied on their way.
+  void multicast(const std::vector<int>& to, const Shards& shards, const std::vector<OpId>& after);
   std::optional<OpId> receive(Phase phase, int from, const Shards& shards, const std::vector<OpId>& after);
   OpId reduce(const Shards& shards, const std::vector<OpId>& after);
   OpId allocate_landing(const Shards& shards, const std::vector<OpId>& after);

@@ -36,7 +36,7 @@ NumericExecutor::NumericExecutor(const Trace& trace, const Problem& problem, con
 void NumericExecutor::performed(const OpInstance& at) {
   const Meaning& meaning = meaning_of(at);
   if (meaning.kernel == Kernel::none) return;
-  if (op_of(at).kind == OpKind::send) return send(at, meaning);
+  if (op_of(at).kind == OpKind::send || op_of(at).kind == OpKind::multicast) return send(at, meaning);
   if (meaning.kernel == Kernel::add || meaning.kernel == Kernel::maximum) return take_landed(at, meaning);
   Results results;
   try {
@@ -111,7 +111,9 @@ NumericExecutor::Results NumericExecutor::update(const OpInstance& at, const Mea
 
 void NumericExecutor::send(const OpInstance& at, const Meaning& meaning) {
   const StepValues step = step_values(at);
-  std::vector<Carried>& carried = in_flight_[at];
+  InFlight& sent = in_flight_[at];
+  sent.receivers_left = op_of(at).kind == OpKind::multicast ? op_of(at).peer_count : 1;
+  std::vector<Carried>& carried = sent.parts;
   for (const View& view : meaning.writes) {
     if (meaning.kernel != Kernel::pass) {
       carried.push_back({step.key(view), view.region, step.read(view)});
@@ -124,12 +126,13 @@ void NumericExecutor::send(const OpInstance& at, const Meaning& meaning) {
 }
 
 void NumericExecutor::received(const OpInstance& sender, const OpInstance& receiver) {
-  auto carried = in_flight_.extract(sender);
-  if (carried.empty()) return;
+  const auto carried = in_flight_.find(sender);
+  if (carried == in_flight_.end()) return;
+  const std::vector<Carried> parts = carried->second.parts;
+  if (--carried->second.receivers_left == 0) in_flight_.erase(carried);
   const Meaning& meaning = meaning_of(receiver);
   Tile& tile = tiles_[receiver.tile];
   const StepValues step = step_values(receiver);
-  const std::vector<Carried>& parts = carried.mapped();
   if (parts.size() != meaning.writes.size()) return fault(receiver, "expects something else than it gets");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     // The receiver's own name for what it gets.

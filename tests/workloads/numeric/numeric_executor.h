@@ -81,7 +81,11 @@ class NumericExecutor final : public ReplayObserver {
   FaultList& faults_;
   std::vector<TensorShape> shapes_;
   std::vector<Tile> tiles_;
-  std::map<OpInstance, std::vector<Carried>> in_flight_;
+  struct InFlight {
+    std::vector<Carried> parts;
+    std::uint32_t receivers_left = 0;
+  };
+  std::map<OpInstance, InFlight> in_flight_;
   TokenLosses losses_;
   std::vector<BucketValue> gradients_;
   std::vector<double> square_sums_;

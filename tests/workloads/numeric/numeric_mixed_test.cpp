@@ -101,7 +101,8 @@ NumericCase drawn(std::uint64_t seed) {
   plan.schedule = draw(random, std::array{PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b});
   plan.collectives = draw(random, std::array{Collective::automatic, Collective::ring, Collective::line,
                                              Collective::rows_cols, Collective::tree,
-                                             Collective::halving_doubling, Collective::direct, Collective::multicast});
+                                             Collective::halving_doubling, Collective::direct, Collective::multicast,
+                                             Collective::router_multicast});
   plan.collective_chunks = draw(random, std::array{1, 2});
   draw_streams(random, setup);
   if (training.recompute == models::Recompute::full) training.recompute_every = draw(random, std::array{1, 2, 3});

@@ -38,7 +38,7 @@ TEST(NumericPlan, EveryDegreeOfDataTensorAndPipeline) {
 TEST(NumericPlan, EveryCollectiveInOneAndInSeveralPieces) {
   for (const auto collective :
        {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::halving_doubling, Collective::direct,
-        Collective::multicast}) {
+        Collective::multicast, Collective::router_multicast}) {
     for (const int chunks : {1, 3}) {
       for (const bool sp : {false, true}) {
         NumericCase setup;

@@ -37,7 +37,8 @@ std::vector<Used> uses_of(const Trace& trace, const Op& op) {
   for (const View& view : meaning.writes) {
     const bool gradient = is_gradient(trace.tensors[view.tensor].scope);
     const Use written = !moves && (gradient || meaning.adds) ? Use::adds : Use::changes;
-    result.push_back({op.kind == OpKind::send ? Use::reads : written, view});
+    const bool sends = op.kind == OpKind::send || op.kind == OpKind::multicast;
+    result.push_back({sends ? Use::reads : written, view});
   }
   return result;
 }

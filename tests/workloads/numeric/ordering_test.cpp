@@ -15,7 +15,7 @@ TEST(Ordering, NothingIsChangedWhileItIsUsed) {
   using models::AttentionKernel, models::Recompute;
   for (const auto collective :
        {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree, Collective::halving_doubling, Collective::direct,
-        Collective::multicast}) {
+        Collective::multicast, Collective::router_multicast}) {
     for (const auto recompute : {Recompute::none, Recompute::full}) {
       for (const bool sp : {false, true}) {
         for (const bool parallel : {false, true}) {

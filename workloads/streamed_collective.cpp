@@ -1,0 +1,120 @@
+#include "workloads/streamed_collective.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "workloads/reduction_tree.h"
+
+namespace wafersim::workloads {
+namespace {
+
+Rational bytes_of(const CollectiveSpec& spec) { return Rational(static_cast<std::int64_t>(spec.bytes.bytes)); }
+
+/// The group of two_phase along a line of `tiles`: the power of two that the cost model finds best. Without one below
+/// `tiles` two phases are a chain, whatever the group.
+int best_group(const models::HardwareModel& hardware, int tiles, const Rational& bytes) {
+  int best = 2;
+  std::optional<Cycle> least;
+  for (int group = 2; group < tiles; group *= 2) {
+    const ReductionTree tree = ReductionTree::line(StreamedAlgorithm::two_phase, tiles, group);
+    const Cycle cycles = models::spatial_cost(hardware, tree.terms(bytes));
+    if (least && *least <= cycles) continue;
+    least = cycles;
+    best = group;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<CollectiveFault> fault_of(const CollectiveSpec& spec, const topology::Shape& mesh) {
+  const topology::Shape shape = spec.shape.value_or(mesh);
+  const bool ring = spec.algorithm == StreamedAlgorithm::ring;
+  if (shape.rows > mesh.rows || shape.cols > mesh.cols) {
+    return CollectiveFault{"shape", fmt::format("{} does not fit the mesh {}", topology::to_string(shape), topology::to_string(mesh))};
+  }
+  if (shape.size() < 2) return CollectiveFault{"shape", "a collective needs at least 2 tiles"};
+  if (spec.bytes.bytes % kStreamedElement != 0) {
+    return CollectiveFault{"bytes", fmt::format("'{}' is no whole number of fp32 elements; valid: multiples of {} B",
+                                                to_string(spec.bytes), kStreamedElement)};
+  }
+  if (ring && spec.kind != StreamedKind::all_reduce) {
+    return CollectiveFault{"algorithm", "'ring' does not fit; it is for the kind all_reduce. Valid: chain, star, tree, two_phase, "
+                                        "for a broadcast also router_multicast"};
+  }
+  if (spec.algorithm == StreamedAlgorithm::router_multicast && spec.kind != StreamedKind::broadcast) {
+    return CollectiveFault{"algorithm", "'router_multicast' does not fit; it is for the kind broadcast. Valid: chain, star, tree, "
+                                        "two_phase, for all_reduce also ring"};
+  }
+  if (ring && shape.rows > 1 && shape.cols > 1) {
+    return CollectiveFault{"shape", fmt::format("'{}' does not fit; a ring is made of a line of tiles: 1xN or Nx1",
+                                                topology::to_string(shape))};
+  }
+  if (spec.group && spec.algorithm != StreamedAlgorithm::two_phase) {
+    return CollectiveFault{"group", "is only for the algorithm two_phase"};
+  }
+  return std::nullopt;
+}
+
+bool needs_copies(const CollectiveSpec& spec) {
+  if (spec.algorithm == StreamedAlgorithm::router_multicast) return true;
+  return spec.kind == StreamedKind::all_reduce && spec.algorithm != StreamedAlgorithm::ring;
+}
+
+StreamedCollective::StreamedCollective(const CollectiveSpec& spec, const models::HardwareModel& hardware,
+                                       const topology::Mesh& mesh)
+    : spec_(spec), hardware_(hardware), mesh_(mesh), shape_(spec.shape.value_or(mesh.shape())) {
+  if (const auto fault = fault_of(spec, mesh.shape())) {
+    throw PlanError(fmt::format("collective.{}: {}", fault->key, fault->message));
+  }
+  const bool ring = spec.algorithm == StreamedAlgorithm::ring;
+  relay_ = spec.relay.value_or(ring ? StreamRelay::store_and_forward : StreamRelay::cut_through);
+  if (spec.algorithm == StreamedAlgorithm::two_phase) {
+    row_group_ = spec.group.value_or(best_group(hardware, shape_.cols, bytes_of(spec)));
+    column_group_ = spec.group.value_or(best_group(hardware, shape_.rows, bytes_of(spec)));
+  }
+  for (int rank = 0; rank < shape_.size(); ++rank) {
+    if (mesh.alive(tile(rank))) continue;
+    throw PlanError(fmt::format("collective.shape: {} is dead, and all tiles of the rectangle take part", mesh.name(tile(rank))));
+  }
+}
+
+TileId StreamedCollective::tile(int rank) const {
+  return mesh_.tile_at({rank % shape_.cols, rank / shape_.cols});
+}
+
+ReductionTree StreamedCollective::tree() const {
+  return ReductionTree(spec_.algorithm, shape_, row_group_, column_group_);
+}
+
+Cycle StreamedCollective::model_cycles() const {
+  const Rational bytes = bytes_of(spec_);
+  if (spec_.algorithm == StreamedAlgorithm::ring) return models::spatial_cost(hardware_, ring_terms());
+  const Cycle copied = models::spatial_cost(hardware_, multicast_terms());
+  if (spec_.algorithm == StreamedAlgorithm::router_multicast) return copied;
+  const Cycle along_tree = models::spatial_cost(hardware_, tree().terms(bytes));
+  return spec_.kind == StreamedKind::all_reduce ? along_tree + copied : along_tree;
+}
+
+/// Every link of the tree carries the vector once; a single message brings it everywhere.
+models::SpatialTerms StreamedCollective::multicast_terms() const {
+  const std::int64_t links = shape_.size() - 1;
+  const Rational bytes = bytes_of(spec_);
+  return {bytes, bytes * Rational(links), links, shape_.rows + shape_.cols - 2, 1};
+}
+
+/// 2 (P - 1) rounds, in each of which every tile sends a share: P - 1 of them over one link, one over P - 1 links back. A share
+/// goes 2 (P - 1) steps, at most two of which are the way back.
+models::SpatialTerms StreamedCollective::ring_terms() const {
+  const std::int64_t tiles = shape_.size();
+  const Rational sent = bytes_of(spec_) * Rational(2 * (tiles - 1), tiles);
+  return {sent, sent * Rational(2 * (tiles - 1)), 2 * (tiles - 1), 4 * tiles - 6, 2 * (tiles - 1)};
+}
+
+std::optional<Cycle> StreamedCollective::reduce_bound() const {
+  const bool line = shape_.rows == 1 || shape_.cols == 1;
+  if (spec_.kind != StreamedKind::reduce || !line) return std::nullopt;
+  return models::line_reduce_bound(hardware_, shape_.size(), spec_.bytes.bytes);
+}
+
+}  // namespace wafersim::workloads

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/hardware.h"
+#include "models/spatial_cost.h"
+#include "topology/mesh.h"
+#include "workloads/plan.h"
+#include "workloads/trace.h"
+
+namespace wafersim::workloads {
+
+/// What a streamed collective does with a vector on each tile of a rectangle. Its root is the north-west tile.
+enum class StreamedKind {
+  reduce,     ///< the root gets the sum of all vectors
+  broadcast,  ///< all get the root's
+  all_reduce  ///< all get the sum
+};
+
+/// How. All but `ring` and `router_multicast` are trees towards the root: along each row to its first tile, and along the
+/// first column. Of the tiles 0 .. P-1 of a row or column tile i > 0 sends
+///  * chain: to i - 1;
+///  * star: to 0;
+///  * tree: to i without its lowest bit (binomial tree);
+///  * two_phase: within groups of S tiles as a chain to the group's first, these as a chain among each other.
+/// A broadcast goes the other way. An all_reduce of a tree is its reduce and a multicast of the sum by the routers.
+///  * router_multicast: broadcast only; one injection, copied by the routers;
+///  * ring: all_reduce only, of a line; reduce-scatter and all-gather of P shares, tile i to i + 1, the last one back across
+///    the whole line to the first.
+enum class StreamedAlgorithm { chain, star, tree, two_phase, ring, router_multicast };
+
+/// A collective of one vector of fp32 elements for each tile, as cores do it that add or store what arrives as it arrives.
+struct CollectiveSpec {
+  StreamedKind kind = StreamedKind::reduce;
+  StreamedAlgorithm algorithm = StreamedAlgorithm::chain;
+  DataSize bytes{4096};                   ///< of the vector, whole elements
+  std::optional<topology::Shape> shape;   ///< in the north-west corner; absent = the whole mesh
+  std::optional<StreamRelay> relay;       ///< of what a tile passes on: packet by packet, or when it has all of it; absent =
+                                          ///< store_and_forward for `ring`, else cut_through
+  std::optional<int> group;               ///< S of two_phase; absent = what the cost model finds best
+  Duration launch = Duration::of_cycles(0);         ///< of each tile, before it does anything
+  Duration task_overhead = Duration::of_cycles(0);  ///< with store_and_forward: from what a tile has received to its use
+};
+
+inline constexpr Bytes kStreamedElement = 4;
+
+class ReductionTree;
+
+/// What is wrong with a spec: a key of it, and what would be valid.
+struct CollectiveFault {
+  const char* key = "";
+  std::string message;
+};
+/// A rectangle outside the mesh or of one tile, no whole elements, an algorithm that does not do the kind, a ring of a
+/// rectangle, a group where there is none. Nothing when the spec can be had on that mesh.
+std::optional<CollectiveFault> fault_of(const CollectiveSpec& spec, const topology::Shape& mesh);
+/// Whether routers have to copy packets in it.
+bool needs_copies(const CollectiveSpec& spec);
+
+/// A streamed collective on a machine.
+class StreamedCollective {
+ public:
+  /// Throws PlanError for a fault_of() the spec, and when a tile of the rectangle is dead. `hardware` and `mesh` must outlive
+  /// this.
+  StreamedCollective(const CollectiveSpec& spec, const models::HardwareModel& hardware, const topology::Mesh& mesh);
+
+  const topology::Shape& shape() const { return shape_; }
+  StreamRelay relay() const { return relay_; }
+  /// S of two_phase along rows and along the first column; 0 otherwise.
+  int row_group() const { return row_group_; }
+  int column_group() const { return column_group_; }
+  Trace trace() const;
+  /// By models::spatial_cost(). An all_reduce of a tree is the sum of its two parts.
+  Cycle model_cycles() const;
+  /// models::line_reduce_bound() of reductions of a line.
+  std::optional<Cycle> reduce_bound() const;
+
+ private:
+  class Lowering;
+
+  TileId tile(int rank) const;
+  ReductionTree tree() const;
+  models::SpatialTerms multicast_terms() const;
+  models::SpatialTerms ring_terms() const;
+
+  CollectiveSpec spec_;
+  const models::HardwareModel& hardware_;
+  const topology::Mesh& mesh_;
+  topology::Shape shape_;
+  StreamRelay relay_;
+  int row_group_ = 0;
+  int column_group_ = 0;
+};
+
+}  // namespace wafersim::workloads
