@@ -32,7 +32,7 @@ ExitStatus collective_command(const CollectiveArguments& arguments) {
   const topology::Mesh mesh(scenario.wafer.mesh);
   const workloads::CollectiveSpec& spec = *scenario.collective;
   const workloads::StreamedCollective collective(spec, hardware, mesh);
-  const std::unique_ptr<topology::Routing> routing = make_safe_routing(hardware, mesh);
+  const std::unique_ptr<topology::RoutingPolicy> routing = make_safe_routing(hardware, mesh);
   const workloads::Trace trace = collective.trace();
 
   const InterruptGuard guard;
