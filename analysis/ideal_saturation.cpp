@@ -59,8 +59,14 @@ IdealSaturation ideal_saturation(const workloads::Destinations& destinations, co
     if (!result.channel.empty() && channels.rate / load >= result.load) return;
     result = {channels.rate / load, load, name(static_cast<std::uint32_t>(most - channels.loads.begin())), result.hops};
   };
-  consider({links, flits_per_cycle(hardware.link_bytes_per_cycle, hardware)},
-           [&](std::uint32_t link) { return mesh.link_name(link); });
+  for (std::size_t link_class = 0; link_class < mesh.link_classes().size(); ++link_class) {
+    std::vector<Bytes> of_class(links.size(), 0);
+    for (topology::LinkId link = 0; link < links.size(); ++link) {
+      if (mesh.link_class(link) == link_class) of_class[link] = links[link];
+    }
+    const models::LinkModel link = hardware.link(mesh.link_classes()[link_class]);
+    consider({of_class, flits_per_cycle(link.bytes_per_cycle, hardware)}, [&](std::uint32_t id) { return mesh.link_name(id); });
+  }
   if (hardware.nic_ports != models::NicPorts::single) return result;
   consider({per_tile(destinations, mesh, false), flits_per_cycle(hardware.injection_bytes_per_cycle, hardware)},
            [&](std::uint32_t tile) { return "injection of " + mesh.name(tile); });

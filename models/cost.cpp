@@ -39,6 +39,14 @@ std::uint64_t array_cycles(const GemmShape& shape, const HardwareModel& hardware
   return load + folds * std::max(fold.streamed, rows) + fill_and_drain;
 }
 
+/// Over `hops` links that take `on_links` cycles together; `slowest` is the least rate of the ports passed.
+Cycle message_latency(const HardwareModel& hardware, Bytes bytes, int hops, Cycle on_links, const Rational& slowest) {
+  if (hardware.fidelity == Fidelity::ideal) return 0;
+  const Cycle routers = (static_cast<Cycle>(hops) + 1) * hardware.router_cycles;
+  const Cycle head = hardware.injection_cycles + routers + on_links + hardware.ejection_cycles;
+  return 2 * hardware.message_overhead + head + serialization(bytes, slowest);
+}
+
 }  // namespace
 
 ComputeCost::ComputeCost(const HardwareModel& hardware) : hardware_(hardware) {
@@ -60,13 +68,20 @@ Cycle serialization(Bytes bytes, const Rational& rate) { return cycles_at_rate(b
 
 Cycle message_latency(const HardwareModel& hardware, Bytes bytes, int hops) {
   require_invariant(hops >= 0, "a message has a negative number of hops");
-  if (hardware.fidelity == Fidelity::ideal) return 0;
   Rational slowest = std::min(hardware.injection_bytes_per_cycle, hardware.ejection_bytes_per_cycle);
   if (hops > 0) slowest = std::min(slowest, hardware.link_bytes_per_cycle);
-  const auto links = static_cast<Cycle>(hops);
-  const Cycle head = hardware.injection_cycles + (links + 1) * hardware.router_cycles +
-                     links * hardware.link_cycles + hardware.ejection_cycles;
-  return 2 * hardware.message_overhead + head + serialization(bytes, slowest);
+  return message_latency(hardware, bytes, hops, static_cast<Cycle>(hops) * hardware.link_cycles, slowest);
+}
+
+Cycle message_latency(const HardwareModel& hardware, Bytes bytes, const std::vector<topology::LinkClass>& links) {
+  Rational slowest = std::min(hardware.injection_bytes_per_cycle, hardware.ejection_bytes_per_cycle);
+  Cycle on_links = 0;
+  for (const topology::LinkClass& link_class : links) {
+    const LinkModel link = hardware.link(link_class);
+    slowest = std::min(slowest, link.bytes_per_cycle);
+    on_links += link.cycles;
+  }
+  return message_latency(hardware, bytes, static_cast<int>(links.size()), on_links, slowest);
 }
 
 }  // namespace wafersim::models

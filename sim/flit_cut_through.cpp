@@ -83,7 +83,8 @@ bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned out
   if (!flit.tail()) return true;
   if (input.port < kMeshPorts) {
     const std::uint32_t flits = packets_[flit.packet()].flits;
-    packet_credits_.slot(now + credit_delay_).push_back({state.upstream[input.port] + input.vc, flits});
+    const Cycle delay = link_delays_[state.link_class[input.port]].credit;
+    packet_credits_.slot(now + delay).push_back({state.upstream[input.port] + input.vc, flits});
   } else {
     terminals_.injection_credit(router, input.port - kMeshPorts, input.vc, flit, now + credit_delay_);
   }

@@ -148,8 +148,7 @@ class FlitEngine final : public FlitNetwork {
   unsigned vc_bits_;
   std::uint32_t mesh_buffer_;
   Cycle to_link_ = 0;            ///< from the cycle of a grant to that on the link
-  Cycle to_next_ = 0;            ///< ... to the arrival behind the link
-  Cycle credit_delay_ = 0;       ///< ... until the place that was left is known upstream
+  Cycle credit_delay_ = 0;       ///< ... until the place that was left in a local input is known to the terminal
   Cycle sink_delay_ = 0;         ///< ... until a terminal's place is known
   Cycle injection_extra_ = 0;
 
@@ -160,7 +159,7 @@ class FlitEngine final : public FlitNetwork {
   HugeVector<Held> held_;        ///< cut-through: by router and output
   HugeVector<PortClock> clocks_; ///< with slow ports: by router and output
   HugeVector<Cycle> ready_at_;   ///< with reports of heads: by input VC, when its head could first be granted the switch
-  PortRate link_rate_;
+  std::vector<PortRate> link_rates_;  ///< by class
   PortRate ejection_rate_;
   Bytes flit_bytes_;
   std::vector<std::uint64_t> active_;  ///< routers to visit, a bit each
@@ -170,9 +169,15 @@ class FlitEngine final : public FlitNetwork {
   DelayLine<std::uint32_t> sink_credits_;   ///< output VCs to terminals
   DelayLine<PacketCredit> packet_credits_;
   DelayLine<StageEnd> stage_ends_;
-  // Of the current cycle.
-  std::vector<Arrival>* arrivals_out_ = nullptr;
-  std::vector<std::uint32_t>* credits_out_ = nullptr;
+  /// Of a class of links, in cycles from that of a grant.
+  struct LinkDelay {
+    Cycle arrival = 0;  ///< to the arrival behind the link
+    Cycle credit = 0;   ///< until the place that was left is known upstream
+  };
+  std::vector<LinkDelay> link_delays_;
+  // Of the current cycle, by class of links.
+  std::vector<std::vector<Arrival>*> arrivals_out_;
+  std::vector<std::vector<std::uint32_t>*> credits_out_;
   std::array<VcSet, std::size_t{16} * models::kMaxFlitVcs> offered_{};  ///< scratch, zero between uses
 };
 

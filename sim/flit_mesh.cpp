@@ -40,8 +40,10 @@ FlitMesh::FlitMesh(sc_core::sc_module_name name, const topology::Mesh& mesh, Net
       lanes_(std::size_t{mesh.tile_count()} * lanes_per_tile_),
       ports_(mesh.link_slots()),
       injection_(network.hardware.injection_bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes),
-      ejection_(network.hardware.ejection_bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes),
-      link_(network.hardware.link_bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes) {
+      ejection_(network.hardware.ejection_bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes) {
+  for (const topology::LinkClass& link_class : mesh.link_classes()) {
+    links_.emplace_back(network.hardware.link(link_class).bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes);
+  }
   network.calendar.add(*this, Rank::router);
 }
 
@@ -156,7 +158,8 @@ void FlitMesh::head_sent(TileId tile, unsigned output, std::uint32_t index, Cycl
 
 PortStatistics FlitMesh::statistics(topology::LinkId link) const {
   PortStatistics port = ports_[link];
-  port.busy = link_.serialization(flits_->link_flits(link) * network_.hardware.flit.flit_bytes).ceil();
+  const PortRate& rate = links_[mesh_.link_class(link)];
+  port.busy = rate.serialization(flits_->link_flits(link) * network_.hardware.flit.flit_bytes).ceil();
   return port;
 }
 

@@ -75,7 +75,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   std::vector<PortStatistics> ports_;          ///< by LinkId
   PortRate injection_;
   PortRate ejection_;
-  PortRate link_;
+  std::vector<PortRate> links_;                ///< by class
   Cycle wake_at_ = kNever;
   std::uint64_t flits_in_ = 0;
   std::uint64_t flits_out_ = 0;

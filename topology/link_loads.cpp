@@ -31,21 +31,21 @@ Demands merged(Demands demands) {
   return demands;
 }
 
-LoadSummary summarize(const LinkBytes& loads) {
+LoadSummary summarize(const LinkBytes& loads, const Mesh& mesh) {
   LoadSummary summary;
-  for (const Bytes bytes : loads) {
-    summary.largest = std::max(summary.largest, bytes);
-    summary.byte_hops += bytes;
+  for (LinkId link = 0; link < loads.size(); ++link) {
+    summary.largest = std::max(summary.largest, mesh.plain_bytes(link, loads[link]));
+    summary.byte_hops += loads[link];
   }
   return summary;
 }
 
 LoadMeter::LoadMeter(const Routing& routing, const Mesh& mesh)
     : routing_(routing),
+      mesh_(mesh),
       straight_first_(routing.straight_first()),
       rows_(mesh.rows()),
       cols_(mesh.cols()),
-      step_{-mesh.cols(), 1, mesh.cols(), -1},
       longest_(mesh.tile_count()),
       loads_(mesh.link_slots(), 0) {
   if (!straight_first_) return;
@@ -66,7 +66,7 @@ bool LoadMeter::add(const Demand& demand) {
     const std::optional<Direction> direction = to_direction(hop);
     if (!direction) return false;
     loads_[Mesh::link(at, *direction)] += demand.bytes;
-    at = static_cast<TileId>(at + step_[static_cast<std::size_t>(*direction)]);
+    at = mesh_.neighbour(at, *direction);
     require_invariant(++hops < longest_, "a route does not end");
   }
 }
@@ -131,56 +131,58 @@ LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& de
 
 namespace {
 
-/// Bytes over a cut in one direction, and the live links that can carry them.
+/// Bytes over a cut in one direction, and the bandwidth of the live links that can carry them, in plain links.
 struct Cut {
   Bytes bytes = 0;
-  Bytes links = 0;
+  Rational rate{0};
+
+  Bytes bound() const {
+    if (rate == Rational(0)) return 0;
+    __extension__ using Wide = unsigned __int128;
+    const auto num = static_cast<std::uint64_t>(rate.num());
+    return static_cast<Bytes>((Wide{bytes} * static_cast<std::uint64_t>(rate.den()) + num - 1) / num);
+  }
 };
 
-/// The cuts that the links of one direction cross, by the row or column that those links leave.
-using Cuts = std::array<std::vector<Cut>, kDirections>;
-
-void add_crossings(Cuts& cuts, Direction direction, int from, int to, Bytes bytes) {
-  std::vector<Cut>& along = cuts[index(direction)];
-  const int step = from < to ? 1 : -1;
-  for (int at = from; at != to; at += step) along[static_cast<std::size_t>(at)].bytes += bytes;
-}
+/// The cuts that part the first lines of a dimension from the others, by the number of the last of those; over them
+/// up and down.
+struct LineCuts {
+  explicit LineCuts(int lines) : up(static_cast<std::size_t>(lines)), down(static_cast<std::size_t>(lines)) {}
+  template <class Visit>
+  void for_each_between(int from, int to, const Visit& visit) {
+    for (int line = from; line < to; ++line) visit(up[static_cast<std::size_t>(line)]);
+    for (int line = to; line < from; ++line) visit(down[static_cast<std::size_t>(line)]);
+  }
+  std::vector<Cut> up, down;
+};
 
 }  // namespace
 
 Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
-  using enum Direction;
-  const auto rows = static_cast<std::size_t>(mesh.rows()), cols = static_cast<std::size_t>(mesh.cols());
-  Cuts cuts = {std::vector<Cut>(rows), std::vector<Cut>(cols), std::vector<Cut>(rows),
-               std::vector<Cut>(cols)};
+  LineCuts columns(mesh.cols()), rows(mesh.rows());
   std::vector<Cut> out_of(mesh.tile_count()), into(mesh.tile_count());
+  const auto for_each_cut = [&](TileId source, TileId target, const auto& visit) {
+    const Coord from = mesh.coord(source), to = mesh.coord(target);
+    columns.for_each_between(from.x, to.x, visit);
+    rows.for_each_between(from.y, to.y, visit);
+    visit(out_of[source]);
+    visit(into[target]);
+  };
   for (LinkId link = 0; link < mesh.link_slots(); ++link) {
     if (!mesh.link_alive(link)) continue;
-    const Direction direction = Mesh::link_direction(link);
     const TileId source = Mesh::link_source(link);
-    const Coord at = mesh.coord(source);
-    const int line = direction == east || direction == west ? at.x : at.y;
-    ++cuts[index(direction)][static_cast<std::size_t>(line)].links;
-    ++out_of[source].links;
-    ++into[mesh.neighbour(source, direction)].links;
+    const Rational& rate = mesh.link_classes()[mesh.link_class(link)].rate;
+    for_each_cut(source, mesh.neighbour(source, Mesh::link_direction(link)),
+                 [&rate](Cut& cut) { cut.rate = cut.rate + rate; });
   }
   for (const Demand& demand : demands) {
     if (demand.source == demand.destination) continue;
-    const Coord from = mesh.coord(demand.source), to = mesh.coord(demand.destination);
-    add_crossings(cuts, to.x > from.x ? east : west, from.x, to.x, demand.bytes);
-    add_crossings(cuts, to.y > from.y ? south : north, from.y, to.y, demand.bytes);
-    out_of[demand.source].bytes += demand.bytes;
-    into[demand.destination].bytes += demand.bytes;
+    for_each_cut(demand.source, demand.destination, [&demand](Cut& cut) { cut.bytes += demand.bytes; });
   }
   Bytes bound = 0;
-  const auto raise = [&bound](const std::vector<Cut>& all) {
-    for (const Cut& cut : all) {
-      if (cut.links > 0) bound = std::max(bound, ceil_div(cut.bytes, cut.links));
-    }
-  };
-  for (const std::vector<Cut>& along : cuts) raise(along);
-  raise(out_of);
-  raise(into);
+  for (const std::vector<Cut>* cuts : {&columns.up, &columns.down, &rows.up, &rows.down, &out_of, &into}) {
+    for (const Cut& cut : *cuts) bound = std::max(bound, cut.bound());
+  }
   return bound;
 }
 

@@ -38,7 +38,7 @@ bool next_group(Axis of, bool replicas, const RankSpans& spans, Ranks& ranks) {
 MappingLoads::MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSpec& plan,
                            const models::HardwareModel& hardware, const topology::Routing& routing,
                            const topology::Mesh& mesh)
-    : plan_(plan), hardware_(hardware), meter_(routing, mesh) {
+    : plan_(plan), hardware_(hardware), mesh_(mesh), meter_(routing, mesh) {
   std::map<std::tuple<Axis, bool, RankSpans>, std::size_t> known;
   for (const AxisTraffic& part : traffic) {
     const auto [found, fresh] = known.emplace(std::tuple(part.axis, part.replicas, part.spans), sets_.size());
@@ -122,7 +122,7 @@ std::optional<topology::LoadSummary> MappingLoads::measure(const Mapping& mappin
   const bool delivered =
       for_each_demand(mapping, [this](const topology::Demand& demand) { return meter_.add(demand); });
   if (!delivered) return std::nullopt;
-  return topology::summarize(meter_.loads());
+  return topology::summarize(meter_.loads(), mesh_);
 }
 
 topology::Demands MappingLoads::demands(const Mapping& mapping) {

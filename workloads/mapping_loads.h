@@ -52,6 +52,7 @@ class MappingLoads {
 
   const PlanSpec& plan_;
   const models::HardwareModel& hardware_;
+  const topology::Mesh& mesh_;
   std::vector<GroupSet> sets_;
   topology::LoadMeter meter_;
   std::map<std::tuple<TrafficPattern, int, int, Bytes>, Collective> algorithms_;  ///< that `auto` stands for

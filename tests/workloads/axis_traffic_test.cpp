@@ -32,7 +32,7 @@ void expect_equal_to_trace(const LoweringFixture& fixture) {
   const topology::Demands expected = demands_of(lowered.trace);
   EXPECT_FALSE(expected.empty());
   EXPECT_EQ(loads.demands(lowered.mapping), expected);
-  EXPECT_EQ(loads.measure(lowered.mapping), topology::summarize(topology::link_loads(*xy, mesh, expected)));
+  EXPECT_EQ(loads.measure(lowered.mapping), topology::summarize(topology::link_loads(*xy, mesh, expected), mesh));
 }
 
 TEST(PlanTraffic, EqualsTheTraceForEveryAxisAlone) {

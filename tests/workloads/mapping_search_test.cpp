@@ -50,7 +50,8 @@ struct Search : LoweringFixture {
     fixture.plan = of;
     const Mesh tiles = mesh();
     return topology::summarize(topology::link_loads(*topology::make_routing(routing, tiles), tiles,
-                                                    demands_of(fixture.lower().trace)));
+                                                    demands_of(fixture.lower().trace)),
+                               tiles);
   }
 
   std::string fault() const {
