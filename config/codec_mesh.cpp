@@ -32,7 +32,8 @@ bool Codec<topology::Shape>::read(const ConfigNode& node, const ValueContext& co
   if (square) {
     shape = {static_cast<int>(side), static_cast<int>(side)};
   } else if (!topology::parse_shape(node.text, shape)) {
-    return context.fail(node.where, fmt::format("'{}' is not a shape ROWSxCOLS, as in 4x8", node.text));
+    return context.fail(node.where, fmt::format("'{}' is not a shape ROWSxCOLS, as in 4x8{}", node.text,
+                                                context.key.square ? ", nor the side of a square" : ""));
   }
   out = shape;
   return true;

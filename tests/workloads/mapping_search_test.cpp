@@ -117,6 +117,17 @@ TEST(MappingSearch, PlacesStreamsAndRingsOfTheSequence) {
   }
 }
 
+/// Groups that talk the most stay inside reticles, whichever way these lie.
+TEST(MappingSearch, SlowBordersKeepGroupsInsideReticles) {
+  for (const Shape reticle : {Shape{2, 4}, Shape{4, 2}}) {
+    Search search(2, 8, 1, {4, 4});
+    search.wafer.mesh.reticle = topology::ReticleGrid{reticle, Rational(1, 16)};
+    const MappingChoice choice = search.choose();
+    EXPECT_EQ(Mapping(choice.plan, search.mesh()).axis_shape(Axis::tp), reticle);
+    EXPECT_EQ(choice.report->after, search.loads_of(choice.plan));
+  }
+}
+
 // Every candidate lowered for real: none has smaller loads than the chosen one.
 TEST(MappingSearch, ExhaustiveSearchFindsTheOptimum) {
   Search search(2, 4, 2, {4, 4});
