@@ -244,8 +244,11 @@ TEST(Reticles, ABorderIsBusyForTheBytesThatCrossIt) {
   EXPECT_LE(last, border + 200) << "the border never waits";
   for (const auto& link : result.measurements.links) {
     const bool crosses = link.link == Mesh::link(2, Direction::east);
-    if (link.bytes > 0) EXPECT_EQ(link.busy >= link.bytes / 8, crosses);
-    if (crosses) EXPECT_EQ(link.busy, border);
+    if (crosses) {
+      EXPECT_EQ(link.busy, border);
+    } else if (link.bytes > 0) {
+      EXPECT_LT(link.busy, border) << "a link on the way is not slower than the border";
+    }
   }
 }
 
