@@ -56,18 +56,21 @@ unsigned buffer_flits(const RouterSpec& router, const std::vector<topology::Link
   return buffer;
 }
 
-/// Flits are whole cycles of every port, so that the flits of a packet follow each other without a gap.
+/// Flits take whole cycles: one of plain links, injection and ejection, one or more of other links.
 void check_cut_through(const std::vector<topology::LinkClass>& classes, const HardwareModel& model) {
   const Rational flit(static_cast<std::int64_t>(model.flit.flit_bytes));
-  const bool whole = model.injection_bytes_per_cycle == flit && model.ejection_bytes_per_cycle == flit &&
-                     std::all_of(classes.begin(), classes.end(), [&](const topology::LinkClass& link_class) {
-                       return model.link(link_class).bytes_per_cycle == flit;
-                     });
-  if (!whole) {
-    throw PlanError(fmt::format("router.switching: cut_through needs links, those over reticle borders too, injection and "
-                                "ejection of one flit ({} B) a cycle",
+  if (model.link_bytes_per_cycle != flit || model.injection_bytes_per_cycle != flit || model.ejection_bytes_per_cycle != flit) {
+    throw PlanError(fmt::format("router.switching: cut_through needs links, injection and ejection of one flit ({} B) a cycle",
                                 model.flit.flit_bytes));
   }
+  const bool whole = std::all_of(classes.begin(), classes.end(), [&](const topology::LinkClass& link_class) {
+    const Rational cycles = flit / model.link(link_class).bytes_per_cycle;
+    return cycles.is_integer() && cycles >= Rational(1);
+  });
+  if (whole) return;
+  throw PlanError(fmt::format("wafer.reticle.bandwidth: with router.switching cut_through a link over a border must take a flit "
+                              "({} B) in whole cycles, one or more",
+                              model.flit.flit_bytes));
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ std::uint64_t FlitNetwork::flit_hops() const {
 
 template <unsigned kPorts>
 FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& terminals)
-    : terminals_(terminals),
+    : FlitNetwork(spec.routes),
+      terminals_(terminals),
       routes_(spec.routes),
       stages_(spec.hardware.flit.stages),
       allocator_(spec.hardware.flit.allocator),
@@ -70,6 +71,12 @@ FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& termi
       sink_credits_(arrivals_.horizon()),
       packet_credits_(arrivals_.horizon()),
       stage_ends_(arrivals_.horizon()) {
+  for (unsigned c = 0; c < routes_.classes(); ++c) {
+    const topology::VcRange range = routes_.vcs(c);
+    const auto vcs = static_cast<VcSet>(((1U << range.count) - 1) << range.first);
+    vcs_of_class_.push_back(vcs);
+    if (vc_groups_.empty() || vc_groups_.back() != vcs) vc_groups_.push_back(vcs);
+  }
   build(spec);
 }
 
@@ -91,8 +98,9 @@ void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
   slow_ports_ = ejection_rate_.serialization(flit_bytes_) > one;
   for (const topology::LinkClass& link_class : spec.mesh.link_classes()) {
     const models::LinkModel link = hardware.link(link_class);
-    link_delays_.push_back({in_router + link.cycles, credit_handling + link.credit_cycles});
     link_rates_.emplace_back(link.bytes_per_cycle, scale, flit_bytes_);
+    link_delays_.push_back({in_router + link.cycles, credit_handling + link.credit_cycles,
+                            link_rates_.back().serialization(flit_bytes_).ceil()});
     slow_ports_ = slow_ports_ || link_rates_.back().serialization(flit_bytes_) > one;
   }
   arrivals_out_.resize(link_delays_.size());
@@ -105,6 +113,7 @@ void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
   inputs_.resize(slots);
   outputs_.resize(slots);
   link_flits_.resize(spec.mesh.link_slots());
+  if (cut_through_) held_cycles_.resize(spec.mesh.link_slots());
   active_.resize(ceil_div<std::size_t>(tiles, 64));
   if (cut_through_) held_.resize(std::size_t{tiles} * kPorts);
   if (slow_ports_) clocks_.resize(std::size_t{tiles} * kPorts);
@@ -247,22 +256,11 @@ void FlitEngine<kPorts>::take_credit(std::uint32_t output_vc) {
   activate(router);
 }
 
-template <unsigned kPorts>
-unsigned FlitEngine<kPorts>::output_for(TileId tile, unsigned port, std::uint32_t packet) const {
-  const topology::Hop hop = routes_.next(tile, packets_[packet].destination);
-  if (hop != topology::Hop::local) [[likely]] {
-    require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
-    return static_cast<unsigned>(hop);
-  }
-  if (kPorts == kMeshPorts + 1) return kMeshPorts;
-  return kMeshPorts + (port < kMeshPorts ? port : kSelfLane);
-}
-
 /// A flit leaves the router by `output`.
 template <unsigned kPorts>
 void FlitEngine<kPorts>::forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now) {
   ++router_traversals_;
-  if (slow_ports_) occupy_port(router, output.port, now);
+  if (slow_ports_ && !cut_through_) occupy_port(router, output.port, now);
   if (output.port < kMeshPorts) [[likely]] {
     arrivals_out_[state.link_class[output.port]]->push_back({state.next[output.port] + output.vc, flit});
     ++link_flits_[router * kMeshPorts + output.port];

@@ -36,7 +36,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
     std::uint32_t next = kNil;  ///< behind it in its lane
     std::uint32_t packet = kNil;
     std::uint32_t flits = 0;
-    std::uint8_t vc = 0;
+    std::uint8_t vc = 0;  ///< of the injection port
     workloads::Axis axis = workloads::Axis::none;
     Bytes bytes = 0;
     Cycle head_at = 0;
@@ -68,6 +68,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   std::unique_ptr<FlitNetwork> flits_;
   unsigned lanes_per_tile_;
   bool cut_through_;
+  bool gapless_ = true;  ///< no link takes more than one cycle for a flit
   Pool<Parcel> parcels_;
   std::vector<TileEnds> ends_;                 ///< by tile
   std::vector<Lane> lanes_;

@@ -10,7 +10,7 @@
 #include "sim/credits.h"
 #include "sim/packet.h"
 #include "sim/port_clock.h"
-#include "sim/route_lookup.h"
+#include "sim/packet_routes.h"
 
 namespace wafersim::sim {
 
@@ -35,6 +35,17 @@ inline std::vector<Rational> port_rates(const topology::Mesh& mesh, const models
   rates.push_back(hardware.injection_bytes_per_cycle);
   rates.push_back(hardware.ejection_bytes_per_cycle);
   return rates;
+}
+
+/// The direction in which a packet entered by `input`; `local` from the NIC.
+constexpr topology::Hop came_by(unsigned input) {
+  return input < kMeshPorts ? static_cast<topology::Hop>((input + 2) % kMeshPorts) : topology::Hop::local;
+}
+inline constexpr topology::OutputSet kAllOutputs = 0xff;
+/// The outputs to which an input is wired: an injection port of a direction leads to that alone.
+constexpr topology::OutputSet offered_to(unsigned input, bool single_local) {
+  if (single_local || input < kMeshPorts) return kAllOutputs;
+  return topology::output_bit(static_cast<topology::Hop>(input - kMeshPorts));
 }
 
 /// Counts the cycles in which a tile has a message in flight, to it or from it.
@@ -67,7 +78,7 @@ class FlightClock {
 struct NetworkContext {
   Calendar& calendar;
   const topology::Mesh& mesh;
-  RouteLookup routes;
+  PacketRoutes routes;
   const models::HardwareModel& hardware;
   Cycle router_cycles;  ///< a copy for the hot path
   Arena arena;  ///< the state of routers and NICs, tile by tile
@@ -89,11 +100,12 @@ struct NetworkContext {
   /// Room that a packet takes in a VC of a local port.
   Bytes buffered(Bytes packet) const { return buffer_unit == 1 ? packet : ceil_div(packet, buffer_unit) * buffer_unit; }
 
-  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh_in, const topology::Routing& routing,
-                 const models::HardwareModel& hardware_in)
+  /// `seed` is that of what packets draw.
+  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh_in, const topology::RoutingPolicy& routing,
+                 const models::HardwareModel& hardware_in, std::uint64_t seed)
       : calendar(calendar_in),
         mesh(mesh_in),
-        routes(mesh, routing),
+        routes(mesh, routing, static_cast<unsigned>(hardware_in.virtual_channels), seed),
         hardware(hardware_in),
         router_cycles(hardware_in.router_cycles),
         flights(mesh.tile_count()),

@@ -33,7 +33,8 @@ std::uint64_t peak_rss_bytes() {
 double seconds_since(WallClock::time_point start) { return std::chrono::duration<double>(WallClock::now() - start).count(); }
 
 /// Throws PlanError when a message of the trace has no live way.
-const topology::Routing& checked(const topology::Routing& routing, const topology::Mesh& mesh, const workloads::Trace& trace) {
+const topology::RoutingPolicy& checked(const topology::RoutingPolicy& routing, const topology::Mesh& mesh,
+                                       const workloads::Trace& trace) {
   workloads::check_routes(trace, mesh, routing);
   return routing;
 }
@@ -41,7 +42,7 @@ const topology::Routing& checked(const topology::Routing& routing, const topolog
 }  // namespace
 
 struct Simulation::Parts {
-  Parts(const topology::Mesh& mesh_in, const topology::Routing& routing, const models::HardwareModel& hardware_in,
+  Parts(const topology::Mesh& mesh_in, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware_in,
         const workloads::Trace& trace_in, SimulationOptions options_in)
       : mesh(mesh_in),
         options(std::move(options_in)),
@@ -49,7 +50,7 @@ struct Simulation::Parts {
         trace(trace_in, hardware),
         recorder(trace_in, options.record_steps),
         calendar("calendar", hardware.clock),
-        network(calendar, mesh, checked(routing, mesh, trace_in), hardware),
+        network(calendar, mesh, checked(routing, mesh, trace_in), hardware, options.seed),
         flits(hardware.fidelity == models::Fidelity::flit ? std::make_unique<FlitMesh>("flits", mesh, network) : nullptr),
         wafer("wafer0", WaferParts{mesh, network, flits.get(), trace, recorder, shared_by_cores, options.core_factory}) {
     if (options.record_memory) attach_timelines();
@@ -191,7 +192,7 @@ void Simulation::Parts::check(const Measurements& out) const {
   }
 }
 
-Simulation::Simulation(const topology::Mesh& mesh, const topology::Routing& routing, const models::HardwareModel& hardware,
+Simulation::Simulation(const topology::Mesh& mesh, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware,
                        const workloads::Trace& trace, SimulationOptions options)
     : parts_(std::make_unique<Parts>(mesh, routing, hardware, trace, std::move(options))) {}
 

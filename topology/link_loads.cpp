@@ -1,5 +1,7 @@
 #include "topology/link_loads.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -131,16 +133,19 @@ LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& de
 
 namespace {
 
+__extension__ using Wide = unsigned __int128;
+
 /// Bytes over a cut in one direction, and the bandwidth of the live links that can carry them, in plain links.
 struct Cut {
   Bytes bytes = 0;
   Rational rate{0};
 
-  Bytes bound() const {
-    if (rate == Rational(0)) return 0;
-    __extension__ using Wide = unsigned __int128;
-    const auto num = static_cast<std::uint64_t>(rate.num());
-    return static_cast<Bytes>((Wide{bytes} * static_cast<std::uint64_t>(rate.den()) + num - 1) / num);
+  /// Has more bytes for its bandwidth; never without bandwidth.
+  bool is_busier_than(const BusiestCut& other) const {
+    if (rate == Rational(0)) return false;
+    const Rational of_rates = other.rate / rate;
+    return Wide{bytes} * static_cast<std::uint64_t>(of_rates.num()) >
+           Wide{other.bytes} * static_cast<std::uint64_t>(of_rates.den());
   }
 };
 
@@ -159,6 +164,12 @@ struct LineCuts {
 }  // namespace
 
 Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
+  const BusiestCut cut = busiest_cut(mesh, demands);
+  const auto num = static_cast<std::uint64_t>(cut.rate.num()), den = static_cast<std::uint64_t>(cut.rate.den());
+  return static_cast<Bytes>((Wide{cut.bytes} * den + num - 1) / num);
+}
+
+BusiestCut busiest_cut(const Mesh& mesh, const Demands& demands) {
   LineCuts columns(mesh.cols()), rows(mesh.rows());
   std::vector<Cut> out_of(mesh.tile_count()), into(mesh.tile_count());
   const auto for_each_cut = [&](TileId source, TileId target, const auto& visit) {
@@ -179,11 +190,26 @@ Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
     if (demand.source == demand.destination) continue;
     for_each_cut(demand.source, demand.destination, [&demand](Cut& cut) { cut.bytes += demand.bytes; });
   }
-  Bytes bound = 0;
-  for (const std::vector<Cut>* cuts : {&columns.up, &columns.down, &rows.up, &rows.down, &out_of, &into}) {
-    for (const Cut& cut : *cuts) bound = std::max(bound, cut.bound());
-  }
-  return bound;
+  BusiestCut busiest;
+  const auto consider = [&busiest](const std::vector<Cut>& all, const auto& name) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].is_busier_than(busiest)) busiest = {all[i].bytes, all[i].rate, name(i)};
+    }
+  };
+  const auto line_name = [](const char* lines, int from, int to) {
+    return [=](std::size_t line) {
+      const int first = static_cast<int>(line);
+      return fmt::format("links from {} {} to {}", lines, first + from, first + to);
+    };
+  };
+  consider(rows.down, line_name("row", 1, 0));
+  consider(columns.up, line_name("column", 0, 1));
+  consider(rows.up, line_name("row", 0, 1));
+  consider(columns.down, line_name("column", 1, 0));
+  const auto tile_name = [&mesh](std::size_t tile) { return mesh.name(static_cast<TileId>(tile)); };
+  consider(out_of, [&](std::size_t tile) { return "links out of " + tile_name(tile); });
+  consider(into, [&](std::size_t tile) { return "links into " + tile_name(tile); });
+  return busiest;
 }
 
 }  // namespace wafersim::topology

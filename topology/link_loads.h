@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "topology/routing.h"
@@ -60,5 +61,14 @@ LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& de
 /// that part the first rows or columns from the others and the cuts around single tiles, of the bytes that must
 /// cross a cut one way divided by the bandwidth of its live links, rounded up. 0 for a cut without live links.
 Bytes cut_bound(const Mesh& mesh, const Demands& demands);
+
+/// Of those cuts the one with the most bytes for its bandwidth, the first among equals: between columns or rows, then
+/// out of tiles, then into tiles.
+struct BusiestCut {
+  Bytes bytes = 0;
+  Rational rate{1};  ///< bandwidth of its live links, in plain links
+  std::string name;  ///< "links from column 3 to 4", "links out of tile_0_0"; empty when no link is needed
+};
+BusiestCut busiest_cut(const Mesh& mesh, const Demands& demands);
 
 }  // namespace wafersim::topology

@@ -181,12 +181,12 @@ topology::MeshSpec draw_mesh(RandomStream& random, bool faults) {
   spec.shape = {1 + below(6), 1 + below(7)};
   spec.wrap = pick(random, std::vector{Wrap::none, Wrap::x, Wrap::y, Wrap::both});
   spec.wrap_layout = pick(random, std::vector{topology::WrapLayout::folded, topology::WrapLayout::straight});
-  if (below(2) == 0) spec.reticle = topology::ReticleGrid{{1 + below(3), 1 + below(3)}};
+  if (below(2) == 0) spec.reticle = topology::ReticleGrid{{1 + below(3), 1 + below(3)}, Rational(1, 1 + below(4))};
   if (faults && spec.shape.rows > 2 && spec.shape.cols > 2) spec.dead_tiles = {{1, 1}};
   return spec;
 }
 
-/// Borders and rings may be longer than links; both engines look their latency up.
+/// Borders and rings may be longer than links, and borders slower.
 TEST(FlitEqualsPacket, OnReticlesAndRings) {
   constexpr Bytes kFlit = 16;
   int on_rings = 0;

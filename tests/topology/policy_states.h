@@ -99,7 +99,8 @@ inline void expect_connected(const RoutingPolicy& policy, const Mesh& mesh, bool
           if (!came) return;
           const LinkId link = Mesh::link(mesh.neighbour(state.at, opposite(*came)), *came);
           ASSERT_LT(left, policy.vc_classes());
-          ASSERT_NE((turns[{entered, left}][link] & turn_bit(out)), 0) << policy.name() << ": a turn that it does not name";
+          ASSERT_NE(turns.at(std::pair(entered, left))[link] & turn_bit(out), 0)
+              << policy.name() << ": a turn that it does not name";
         };
         for_each_state(policy, mesh, source, destination, start, visit, leave);
         if (::testing::Test::HasFatalFailure()) return;
