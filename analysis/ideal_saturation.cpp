@@ -28,7 +28,8 @@ std::vector<Bytes> per_tile(const workloads::Destinations& destinations, const t
 
 /// What the pattern loads links with.
 struct LinkShare {
-  Rational most;      ///< flits over the busiest link, or the mean over the links of the busiest cut, per flit of load
+  Rational most;      ///< flits over the busiest link, or for each plain link of the busiest cut, per flit of load
+  Rational load;      ///< at which it is busy all the time
   std::string where;  ///< empty: no link is used
   Rational all;       ///< the same over all links
 };
@@ -38,11 +39,26 @@ Rational fraction(Bytes numerator, Bytes denominator) {
   return {static_cast<std::int64_t>(numerator / common), static_cast<std::int64_t>(denominator / common)};
 }
 
-LinkShare share_of(const topology::LinkBytes& loads, Bytes parts, const topology::Mesh& mesh) {
-  const auto most = std::max_element(loads.begin(), loads.end());
-  LinkShare share{fraction(most == loads.end() ? 0 : *most, parts), "",
-                  fraction(std::accumulate(loads.begin(), loads.end(), Bytes{0}), parts)};
-  if (share.most > Rational(0)) share.where = mesh.link_name(static_cast<topology::LinkId>(most - loads.begin()));
+LinkShare share_of(const topology::LinkBytes& loads, Bytes parts, const topology::Mesh& mesh,
+                   const models::HardwareModel& hardware) {
+  LinkShare share;
+  share.all = fraction(std::accumulate(loads.begin(), loads.end(), Bytes{0}), parts);
+  for (std::size_t link_class = 0; link_class < mesh.link_classes().size(); ++link_class) {
+    topology::LinkId busiest = 0;
+    Bytes most = 0;
+    for (topology::LinkId link = 0; link < loads.size(); ++link) {
+      if (mesh.link_class(link) != link_class || loads[link] <= most) continue;
+      most = loads[link];
+      busiest = link;
+    }
+    if (most == 0) continue;
+    const models::LinkModel link = hardware.link(mesh.link_classes()[link_class]);
+    const Rational load = flits_per_cycle(link.bytes_per_cycle, hardware) / fraction(most, parts);
+    if (!share.where.empty() && load >= share.load) continue;
+    share.most = fraction(most, parts);
+    share.load = load;
+    share.where = mesh.link_name(busiest);
+  }
   return share;
 }
 
@@ -59,25 +75,29 @@ void for_each_pair(const workloads::Destinations& destinations, const topology::
 
 /// Without a list of all pairs, which is long for uniform traffic.
 LinkShare share_of_routes(const workloads::Destinations& destinations, const topology::Routing& routing,
-                          const topology::Mesh& mesh) {
+                          const topology::Mesh& mesh, const models::HardwareModel& hardware) {
   topology::LoadMeter meter(routing, mesh);
   for_each_pair(destinations, mesh, [&](const topology::Demand& demand) {
     if (meter.add(demand)) return;
     throw PlanError(fmt::format("traffic.pattern: no live way from {} to {}", mesh.name(demand.source),
                                 mesh.name(demand.destination)));
   });
-  return share_of(meter.loads(), destinations.weights(), mesh);
+  return share_of(meter.loads(), destinations.weights(), mesh, hardware);
 }
 
 LinkShare share_of_policy(const workloads::Destinations& destinations, const topology::RoutingPolicy& policy,
-                          const topology::Mesh& mesh, bool chosen) {
+                          const topology::Mesh& mesh, const models::HardwareModel& hardware, bool chosen) {
   topology::Demands demands;
   for_each_pair(destinations, mesh, [&](const topology::Demand& demand) { demands.push_back(demand); });
   const topology::ExpectedLoads loads = policy.expected_loads(mesh, demands);
-  LinkShare share = share_of(loads.parts, destinations.weights() * loads.parts_per_byte, mesh);
+  LinkShare share = share_of(loads.parts, destinations.weights() * loads.parts_per_byte, mesh, hardware);
   if (!chosen) return share;
   const topology::BusiestCut cut = topology::busiest_cut(mesh, demands);
-  return {fraction(cut.bytes, cut.links * destinations.weights()), cut.name, share.all};
+  if (cut.bytes == 0) return share;
+  share.most = fraction(cut.bytes, destinations.weights()) / cut.rate;
+  share.load = flits_per_cycle(hardware.link_bytes_per_cycle, hardware) / share.most;
+  share.where = cut.name;
+  return share;
 }
 
 }  // namespace
@@ -87,8 +107,8 @@ IdealSaturation ideal_saturation(const workloads::Destinations& destinations, co
   const topology::Routing* const routes = routing.fixed(0);
   const bool one_route = routes == &routing;
   const bool chosen = routes == nullptr;
-  const LinkShare share = one_route ? share_of_routes(destinations, *routes, mesh)
-                                    : share_of_policy(destinations, routing, mesh, chosen);
+  const LinkShare share = one_route ? share_of_routes(destinations, *routes, mesh, hardware)
+                                    : share_of_policy(destinations, routing, mesh, hardware, chosen);
   std::int64_t senders = 0;
   for (TileId source = 0; source < mesh.tile_count(); ++source) senders += destinations.sends(source) ? 1 : 0;
   IdealSaturation result;
@@ -96,7 +116,7 @@ IdealSaturation ideal_saturation(const workloads::Destinations& destinations, co
   if (senders != 0) result.hops = share.all / Rational(senders);
   if (!share.where.empty()) {
     result.channel_load = share.most;
-    result.load = flits_per_cycle(hardware.link_bytes_per_cycle, hardware) / share.most;
+    result.load = share.load;
     result.channel = share.where;
   }
   if (hardware.nic_ports != models::NicPorts::single) return result;

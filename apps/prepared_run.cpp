@@ -58,7 +58,8 @@ topology::LoadSummary unmerged_loads(const workloads::LoweringInput& input, cons
   const workloads::LoweringInput unmerged{input.model,     input.training, input.plan,
                                           input.placement, hardware,       input.mesh};
   return topology::summarize(topology::link_loads(*topology::make_routing(baseline, input.mesh), input.mesh,
-                                                  workloads::demands_of(workloads::lower(unmerged).trace)));
+                                                  workloads::demands_of(workloads::lower(unmerged).trace)),
+                             input.mesh);
 }
 
 Routes make_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
@@ -82,7 +83,7 @@ config::Scenario load_with_model(const ScenarioArguments& arguments) {
 PreparedPlan::PreparedPlan(const ScenarioArguments& arguments)
     : loaded(load_with_model(arguments)),
       hardware(models::resolve_hardware(loaded.wafer, loaded.router, loaded.network)),
-      mesh(loaded.wafer.mesh),
+      mesh(models::mesh_spec(loaded.wafer)),
       mapping(choose_mapping(loaded, hardware, mesh)),
       scenario(with_plan(loaded, mapping.plan)),
       plan(workloads::lower(lowering_input(scenario, hardware, mesh))) {}

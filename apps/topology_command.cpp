@@ -14,8 +14,9 @@ ExitStatus topology_command(const TopologyArguments& arguments) {
   const auto policy = topology::make_routing_policy(plan.hardware.routing, plan.mesh, demands);
   const topology::NetworkFacts facts = topology::network_facts(
       *policy, plan.mesh, static_cast<unsigned>(plan.hardware.virtual_channels), demands);
-  const report::TopologyReport report{plan.scenario.name, plan.mesh, plan.hardware.link_bytes_per_cycle,
-                                      plan.hardware.clock, facts};
+  std::vector<models::LinkModel> links;
+  for (const topology::LinkClass& link_class : plan.mesh.link_classes()) links.push_back(plan.hardware.link(link_class));
+  const report::TopologyReport report{plan.scenario.name, plan.mesh, std::move(links), plan.hardware.clock, facts};
   print(arguments.json ? report::topology_json(report) : report::topology_text(report));
   const bool safe = facts.dependencies.acyclic();
   if (!safe) print_error(deadlock_text(*policy, facts.dependencies, plan.mesh));

@@ -25,7 +25,7 @@ struct TrafficSetup {
   explicit TrafficSetup(const ScenarioArguments& arguments)
       : scenario(load(arguments)),
         hardware(models::resolve_hardware(scenario.wafer, scenario.router, scenario.network)),
-        mesh(scenario.wafer.mesh),
+        mesh(models::mesh_spec(scenario.wafer)),
         spec(*scenario.traffic),
         destinations(spec, mesh),
         routing(make_safe_routing(hardware, mesh)) {}

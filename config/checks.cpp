@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -75,10 +74,13 @@ class Checker {
     if (sound({"wafer.dead_links"})) {
       for (std::size_t i = 0; i < wafer.mesh.dead_links.size(); ++i) {
         const auto& [a, b] = wafer.mesh.dead_links[i];
-        const bool neighbours = std::abs(a.x - b.x) + std::abs(a.y - b.y) == 1;
-        if (in_mesh(a) && in_mesh(b) && neighbours) continue;
+        if (in_mesh(a) && in_mesh(b) && topology::are_neighbours(wafer.mesh, a, b)) continue;
         fail_item("wafer.dead_links", i, fmt::format("does not join two neighbours of the mesh {}", mesh));
       }
+    }
+    if (given("wafer.wrap_latency") && wafer.wrap_latency && wafer.mesh.wrap == topology::Wrap::none &&
+        sound({"wafer.wrap_latency", "wafer.topology"})) {
+      fail("wafer.wrap_latency", "is only for rings; wafer.topology is mesh");
     }
     if (wafer.dram && sound({"wafer.dram"})) {
       const topology::Shape& die = wafer.dram->die;

@@ -27,8 +27,13 @@ std::string shape_text(const topology::Shape& shape) { return fmt::format("{}x{}
 bool Codec<topology::Shape>::read(const ConfigNode& node, const ValueContext& context, topology::Shape& out) {
   if (!context.expect_scalar(node)) return false;
   topology::Shape shape;
-  if (!topology::parse_shape(node.text, shape)) {
-    return context.fail(node.where, fmt::format("'{}' is not a shape ROWSxCOLS, as in 4x8", node.text));
+  std::int64_t side = 0;
+  const bool square = context.key.square && parse_integer(node.text, side) == std::errc{} && side >= 1 && std::in_range<int>(side);
+  if (square) {
+    shape = {static_cast<int>(side), static_cast<int>(side)};
+  } else if (!topology::parse_shape(node.text, shape)) {
+    return context.fail(node.where, fmt::format("'{}' is not a shape ROWSxCOLS, as in 4x8{}", node.text,
+                                                context.key.square ? ", nor the side of a square" : ""));
   }
   out = shape;
   return true;

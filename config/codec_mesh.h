@@ -9,12 +9,12 @@
 
 namespace wafersim::config {
 
-/// "ROWSxCOLS"
+/// "ROWSxCOLS"; with Key::square also the side of a square.
 template <>
 struct Codec<topology::Shape> {
   static bool read(const ConfigNode& node, const ValueContext& context, topology::Shape& out);
   static ConfigNode write(const Key&, const topology::Shape& value);
-  static std::string type(const Key&) { return "ROWSxCOLS"; }
+  static std::string type(const Key& key) { return key.square ? "ROWSxCOLS or whole number" : "ROWSxCOLS"; }
 };
 
 /// A tile: "tile_x_y" or [x, y].

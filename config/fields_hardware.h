@@ -71,6 +71,22 @@ void fields(Visitor& visit, models::LinkSpec& spec) {
 }
 
 template <class Visitor>
+void fields(Visitor& visit, models::ReticleSpec& spec) {
+  visit(Key{.name = "every", .doc = "Tiles of one reticle, the first in the north-west corner.", .required = true, .square = true},
+        spec.every);
+  visit(Key{.name = "bandwidth",
+            .doc = "Of each link over a border in each direction; auto is the link's.",
+            .positive = true,
+            .absent = "auto"},
+        spec.bandwidth);
+  visit(Key{.name = "latency",
+            .doc = "Of a link over a border, at least the link's, which auto is.",
+            .positive = true,
+            .absent = "auto"},
+        spec.latency);
+}
+
+template <class Visitor>
 void fields(Visitor& visit, models::NicSpec& spec) {
   visit(Key{.name = "ports",
             .doc = "One injection and ejection port for each mesh direction, or a single one of each."},
@@ -108,6 +124,17 @@ void fields(Visitor& visit, models::WaferSpec& spec) {
   visit(Key{.name = "sram", .doc = "The SRAM of a tile."}, spec.sram);
   visit(Key{.name = "dram", .doc = "The DRAM of a die of one or more tiles.", .absent = "none"}, spec.dram);
   visit(Key{.name = "link", .doc = "The links between neighbouring tiles."}, spec.link);
+  visit(Key{.name = "reticle",
+            .doc = "Rectangles of tiles; links over their borders are other than `wafer.link`.",
+            .absent = "none"},
+        spec.reticle);
+  visit(Key{.name = "topology", .doc = "Which dimensions are closed to rings: none, both, the rows (x) or the columns (y)."},
+        spec.mesh.wrap);
+  visit(Key{.name = "wrap_latency",
+            .doc = "Of the link that closes a ring; folded lays rings out and back, with all links twice as long.",
+            .positive = true,
+            .absent = "folded"},
+        spec.wrap_latency);
   visit(Key{.name = "nic", .doc = "The network interface of a tile."}, spec.nic);
   visit(Key{.name = "dead_tiles", .doc = "Tiles without core, router and links."}, spec.mesh.dead_tiles);
   visit(Key{.name = "dead_links", .doc = "Links between neighbours that are dead in both directions."},

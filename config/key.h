@@ -20,6 +20,7 @@ struct Key {
   std::string absent = {};                ///< word that stands for "no value" ("none", "unlimited", "auto")
   std::string default_text = {};          ///< for the reference, where the default depends on other keys
   std::string shorthand = {};             ///< of a section: the member that a bare value stands for
+  bool square = false;                    ///< of a shape: a bare number is the side of a square
   bool is_path = false;                   ///< a file, relative to the file that names it
   std::vector<std::string> words = {};    ///< of a text: the words it may be
   std::vector<std::string> planned = {};  ///< words that are known but not available yet

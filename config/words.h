@@ -36,6 +36,13 @@ template <class Enum>
 using WordList = std::pair<const char*, Enum>;
 
 template <>
+struct Words<topology::Wrap> {
+  using E = topology::Wrap;
+  static constexpr std::array list = {WordList<E>{"mesh", E::none}, WordList<E>{"torus", E::both},
+                                      WordList<E>{"half_torus_x", E::x}, WordList<E>{"half_torus_y", E::y}};
+};
+
+template <>
 struct Words<models::Dataflow> {
   using E = models::Dataflow;
   static constexpr std::array list = {WordList<E>{"weight_stationary", E::weight_stationary},

@@ -39,6 +39,23 @@ std::uint64_t array_cycles(const GemmShape& shape, const HardwareModel& hardware
   return load + folds * std::max(fold.streamed, rows) + fill_and_drain;
 }
 
+/// The links between two tiles, and how often the way turns.
+struct Way {
+  int hops = 0;
+  int turns = 0;
+  Cycle on_links = 0;  ///< that all links take together
+};
+
+/// `slowest` is the least rate of the ports passed.
+Cycle message_latency(const HardwareModel& hardware, Bytes bytes, const Way& way, const Rational& slowest) {
+  require_invariant(way.turns >= 0 && way.turns < std::max(way.hops, 1), "a message turns at a tile between two hops");
+  if (hardware.fidelity == Fidelity::ideal) return 0;
+  const Cycle routers = (static_cast<Cycle>(way.hops) + 1) * hardware.router_cycles;
+  const Cycle turns = static_cast<Cycle>(way.turns) * hardware.turn_cycles;
+  const Cycle head = hardware.injection_cycles + routers + turns + way.on_links + hardware.ejection_cycles;
+  return 2 * hardware.message_overhead + head + serialization(bytes, slowest);
+}
+
 }  // namespace
 
 ComputeCost::ComputeCost(const HardwareModel& hardware) : hardware_(hardware) {
@@ -60,15 +77,20 @@ Cycle serialization(Bytes bytes, const Rational& rate) { return cycles_at_rate(b
 
 Cycle message_latency(const HardwareModel& hardware, Bytes bytes, int hops, int turns) {
   require_invariant(hops >= 0, "a message has a negative number of hops");
-  require_invariant(turns >= 0 && turns < std::max(hops, 1), "a message turns at a tile between two hops");
-  if (hardware.fidelity == Fidelity::ideal) return 0;
   Rational slowest = std::min(hardware.injection_bytes_per_cycle, hardware.ejection_bytes_per_cycle);
   if (hops > 0) slowest = std::min(slowest, hardware.link_bytes_per_cycle);
-  const auto links = static_cast<Cycle>(hops);
-  const Cycle head = hardware.injection_cycles + (links + 1) * hardware.router_cycles +
-                     static_cast<Cycle>(turns) * hardware.turn_cycles + links * hardware.link_cycles +
-                     hardware.ejection_cycles;
-  return 2 * hardware.message_overhead + head + serialization(bytes, slowest);
+  return message_latency(hardware, bytes, {hops, turns, static_cast<Cycle>(hops) * hardware.link_cycles}, slowest);
+}
+
+Cycle message_latency(const HardwareModel& hardware, Bytes bytes, const std::vector<topology::LinkClass>& links, int turns) {
+  Rational slowest = std::min(hardware.injection_bytes_per_cycle, hardware.ejection_bytes_per_cycle);
+  Cycle on_links = 0;
+  for (const topology::LinkClass& link_class : links) {
+    const LinkModel link = hardware.link(link_class);
+    slowest = std::min(slowest, link.bytes_per_cycle);
+    on_links += link.cycles;
+  }
+  return message_latency(hardware, bytes, {static_cast<int>(links.size()), turns, on_links}, slowest);
 }
 
 }  // namespace wafersim::models

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "models/hardware.h"
 
@@ -49,5 +50,7 @@ Cycle serialization(Bytes bytes, const Rational& rate);
 /// only. Exact to the cycle for any number of packets under the conditions of docs/model-costs.md, "Messages". 0 with
 /// the ideal network.
 Cycle message_latency(const HardwareModel& hardware, Bytes bytes, int hops, int turns = 0);
+/// The same over links of the given classes, each with its own latency and bandwidth.
+Cycle message_latency(const HardwareModel& hardware, Bytes bytes, const std::vector<topology::LinkClass>& links, int turns = 0);
 
 }  // namespace wafersim::models

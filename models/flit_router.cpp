@@ -32,17 +32,17 @@ void check_stages(const PipelineStages& stages) {
 
 /// The smallest buffer in which single flits of one VC keep a link busy: those that a router sends before the credit of the
 /// first is back.
-unsigned default_buffer(const HardwareModel& model) {
+unsigned default_buffer(const LinkModel& link, const HardwareModel& model) {
   const PipelineStages& stages = model.flit.stages;
   const int front = stages.routing + (stages.speculative ? 0 : stages.vc_allocation);
   const auto in_router = static_cast<Cycle>(front + stages.traversal + stages.credit);
-  const Cycle loop = in_router + 2 + model.link_cycles + model.credit_cycles;
-  const Rational flit_cycles = Rational(static_cast<std::int64_t>(model.flit.flit_bytes)) / model.link_bytes_per_cycle;
+  const Cycle loop = in_router + 2 + link.cycles + link.credit_cycles;
+  const Rational flit_cycles = Rational(static_cast<std::int64_t>(model.flit.flit_bytes)) / link.bytes_per_cycle;
   const Rational flits = Rational(static_cast<std::int64_t>(loop)) / std::max(flit_cycles, Rational(1));
   return static_cast<unsigned>(std::max<std::uint64_t>(2, flits.ceil()));
 }
 
-unsigned buffer_flits(const RouterSpec& router, const HardwareModel& model) {
+unsigned buffer_flits(const RouterSpec& router, const std::vector<topology::LinkClass>& classes, const HardwareModel& model) {
   if (router.flit.vc_buffer_flits) return static_cast<unsigned>(*router.flit.vc_buffer_flits);
   if (router.vc_buffer || model.flit.switching == Switching::cut_through) {
     const Bytes flits = model.vc_buffer_bytes / model.flit.flit_bytes;
@@ -51,18 +51,26 @@ unsigned buffer_flits(const RouterSpec& router, const HardwareModel& model) {
     }
     return static_cast<unsigned>(std::min<Bytes>(flits, 1U << 30));
   }
-  return default_buffer(model);
+  unsigned buffer = 0;
+  for (const topology::LinkClass& link_class : classes) buffer = std::max(buffer, default_buffer(model.link(link_class), model));
+  return buffer;
 }
 
-/// Flits are whole cycles of every port, so that the flits of a packet follow each other without a gap.
-void check_cut_through(const HardwareModel& model) {
+/// Flits take whole cycles: one of plain links, injection and ejection, one or more of other links.
+void check_cut_through(const std::vector<topology::LinkClass>& classes, const HardwareModel& model) {
   const Rational flit(static_cast<std::int64_t>(model.flit.flit_bytes));
-  const bool whole = model.link_bytes_per_cycle == flit && model.injection_bytes_per_cycle == flit &&
-                     model.ejection_bytes_per_cycle == flit;
-  if (!whole) {
+  if (model.link_bytes_per_cycle != flit || model.injection_bytes_per_cycle != flit || model.ejection_bytes_per_cycle != flit) {
     throw PlanError(fmt::format("router.switching: cut_through needs links, injection and ejection of one flit ({} B) a cycle",
                                 model.flit.flit_bytes));
   }
+  const bool whole = std::all_of(classes.begin(), classes.end(), [&](const topology::LinkClass& link_class) {
+    const Rational cycles = flit / model.link(link_class).bytes_per_cycle;
+    return cycles.is_integer() && cycles >= Rational(1);
+  });
+  if (whole) return;
+  throw PlanError(fmt::format("wafer.reticle.bandwidth: with router.switching cut_through a link over a border must take a flit "
+                              "({} B) in whole cycles, one or more",
+                              model.flit.flit_bytes));
 }
 
 }  // namespace
@@ -92,7 +100,7 @@ Bytes flit_size(const RouterSpec& router, const HardwareModel& model) {
   return router.flit.flit_bytes ? router.flit.flit_bytes->bytes : model.link_bytes_per_cycle.ceil();
 }
 
-void resolve_flit_router(const RouterSpec& router, HardwareModel& model) {
+void resolve_flit_router(const RouterSpec& router, const std::vector<topology::LinkClass>& classes, HardwareModel& model) {
   const FlitRouterSpec& spec = router.flit;
   FlitModel& flit = model.flit;
   flit.allocator = spec.allocator;
@@ -101,8 +109,8 @@ void resolve_flit_router(const RouterSpec& router, HardwareModel& model) {
   const std::optional<PipelineStages> stages = spec.named_stages();
   flit.stages = stages ? *stages : stages_of_length(static_cast<int>(std::min<Cycle>(model.router_cycles, kLongestStage)));
   check_stages(flit.stages);
-  flit.vc_buffer_flits = buffer_flits(router, model);
-  if (flit.switching == Switching::cut_through) return check_cut_through(model);
+  flit.vc_buffer_flits = buffer_flits(router, classes, model);
+  if (flit.switching == Switching::cut_through) return check_cut_through(classes, model);
   if (model.fidelity == Fidelity::flit && model.router_cycles == 0) {
     throw PlanError(
         "router.pipeline: 0 cycles; a wormhole router takes at least one (router.switching: cut_through may take none)");

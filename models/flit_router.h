@@ -1,9 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "base/quantity.h"
 #include "base/units.h"
+#include "topology/mesh.h"
 
 namespace wafersim::models {
 
@@ -70,9 +72,9 @@ struct HardwareModel;
 
 /// Bytes of a flit: what a link carries in a cycle, rounded up, unless the scenario says otherwise.
 Bytes flit_size(const RouterSpec& router, const HardwareModel& model);
-/// Fills `model.flit`; the links, the packet size, the pipeline and the packet buffers of `model` are there already. Throws
-/// PlanError when a value is out of its range.
-void resolve_flit_router(const RouterSpec& router, HardwareModel& model);
+/// Fills `model.flit`; the links, the packet size, the pipeline and the packet buffers of `model` are there already. `classes`
+/// are those of the mesh's links. Throws PlanError when a value is out of its range.
+void resolve_flit_router(const RouterSpec& router, const std::vector<topology::LinkClass>& classes, HardwareModel& model);
 
 /// VCs of an input that a flit router can have.
 inline constexpr int kMaxFlitVcs = 16;

@@ -90,6 +90,27 @@ void resolve_links(const WaferSpec& wafer, HardwareModel& model) {
   model.stream_cycles = resolve_duration(nic.stream_latency, model.clock, 0, "wafer.nic.stream_latency");
 }
 
+/// Those that links of the wafer belong to; dead ones change nothing.
+std::vector<topology::LinkClass> link_classes(const WaferSpec& wafer) {
+  topology::MeshSpec spec = mesh_spec(wafer);
+  if (spec.wrap == topology::Wrap::none && !spec.reticle) return {topology::LinkClass{}};
+  spec.dead_tiles.clear();
+  spec.dead_links.clear();
+  return topology::Mesh(spec).link_classes();
+}
+
+/// What links that are not plain differ in; called after resolve_links.
+void resolve_other_links(const WaferSpec& wafer, HardwareModel& model) {
+  if (wafer.wrap_latency) model.wrap_cycles = resolve_duration(*wafer.wrap_latency, model.clock, 1, "wafer.wrap_latency");
+  if (!wafer.reticle || !wafer.reticle->latency) return;
+  const Cycle border = resolve_duration(*wafer.reticle->latency, model.clock, 1, "wafer.reticle.latency");
+  if (border < model.link_cycles) {
+    throw PlanError(fmt::format("wafer.reticle.latency: {} is {} cycles; it must be at least the {} of wafer.link.latency",
+                                to_string(*wafer.reticle->latency), border, model.link_cycles));
+  }
+  model.border_cycles = border - model.link_cycles;
+}
+
 /// The buffer of a VC where packets are not parted, as the scenario gives it: in bytes or in flits.
 std::optional<DataSize> packet_buffer(const RouterSpec& router, const HardwareModel& model) {
   if (!router.flit.vc_buffer_flits) return router.vc_buffer;
@@ -97,7 +118,7 @@ std::optional<DataSize> packet_buffer(const RouterSpec& router, const HardwareMo
 }
 
 /// Reads the link fields of `model`; called after resolve_links.
-void resolve_router(const RouterSpec& router, HardwareModel& model) {
+void resolve_router(const RouterSpec& router, const std::vector<topology::LinkClass>& classes, HardwareModel& model) {
   require_at_least(router.virtual_channels, 1, "router.virtual_channels");
   model.routing = router.routing;
   model.virtual_channels = router.virtual_channels;
@@ -110,16 +131,22 @@ void resolve_router(const RouterSpec& router, HardwareModel& model) {
   model.credit_cycles = router.credit_latency ? resolve_duration(*router.credit_latency, model.clock, 1,
                                                                  "router.credit_latency")
                                               : model.link_cycles;
+  model.credits_take_link = !router.credit_latency;
   // The injection link fills a VC of the first router, so its latency counts like a mesh link's.
-  const auto smallest_busy = [&router, &model] {
+  const auto smallest_busy = [&router, &classes, &model] {
     const Bytes unit = model.fidelity == Fidelity::flit ? flit_size(router, model) : 1;
     const Bytes packet = ceil_div(model.packet_bytes, unit) * unit;
-    return default_vc_buffer(packet, model.link_bytes_per_cycle, model.router_cycles + model.turn_cycles,
-                             std::max(model.link_cycles, model.injection_cycles), model.credit_cycles);
+    Bytes buffer = 0;
+    for (const topology::LinkClass& link_class : classes) {
+      const LinkModel link = model.link(link_class);
+      buffer = std::max(buffer, default_vc_buffer(packet, link.bytes_per_cycle, model.router_cycles + model.turn_cycles,
+                                                  std::max(link.cycles, model.injection_cycles), link.credit_cycles));
+    }
+    return buffer;
   };
   if (model.fidelity == Fidelity::flit && router.flit.switching == Switching::wormhole) {
     model.vc_buffer_bytes = smallest_busy();  // between network interface and router; the mesh counts in flits
-    return resolve_flit_router(router, model);
+    return resolve_flit_router(router, classes, model);
   }
   const std::optional<DataSize> given = packet_buffer(router, model);
   model.vc_buffer_bytes = given ? given->bytes : smallest_busy();
@@ -127,10 +154,34 @@ void resolve_router(const RouterSpec& router, HardwareModel& model) {
     throw PlanError(fmt::format("router.vc_buffer: {} is smaller than one packet (network.packet_bytes: {})",
                                 to_string(*given), to_string(DataSize{model.packet_bytes})));
   }
-  resolve_flit_router(router, model);
+  resolve_flit_router(router, classes, model);
 }
 
 }  // namespace
+
+topology::MeshSpec mesh_spec(const WaferSpec& wafer) {
+  topology::MeshSpec spec = wafer.mesh;
+  spec.wrap_layout = wafer.wrap_latency ? topology::WrapLayout::straight : topology::WrapLayout::folded;
+  if (!wafer.reticle) return spec;
+  spec.reticle.emplace(topology::ReticleGrid{wafer.reticle->every});
+  if (!wafer.reticle->bandwidth) return spec;
+  require(wafer.clock.hertz > Rational(0), "wafer.clock", to_string(wafer.clock), "above 0");
+  spec.reticle->rate = resolve_bandwidth(*wafer.reticle->bandwidth, wafer.clock, "wafer.reticle.bandwidth") /
+                       resolve_bandwidth(wafer.link.bandwidth, wafer.clock, "wafer.link.bandwidth");
+  return spec;
+}
+
+LinkModel HardwareModel::link(const topology::LinkClass& link_class) const {
+  Cycle cycles = link_cycles;
+  if (link_class.kind == topology::LinkKind::folded) cycles = 2 * link_cycles;
+  if (link_class.kind == topology::LinkKind::wrap) {
+    require_invariant(wrap_cycles.has_value(), "a straight ring has no latency for its last link");
+    cycles = *wrap_cycles;
+  }
+  cycles += static_cast<Cycle>(link_class.borders) * border_cycles;
+  const bool plain = link_class == topology::LinkClass{};
+  return {link_bytes_per_cycle * link_class.rate, cycles, plain || !credits_take_link ? credit_cycles : cycles};
+}
 
 HardwareModel resolve_hardware(const WaferSpec& wafer, const RouterSpec& router, const NetworkSpec& network) {
   require(wafer.clock.hertz > Rational(0), "wafer.clock", to_string(wafer.clock), "above 0");
@@ -143,7 +194,8 @@ HardwareModel resolve_hardware(const WaferSpec& wafer, const RouterSpec& router,
   resolve_core(wafer.core, model);
   resolve_memory(wafer, model);
   resolve_links(wafer, model);
-  resolve_router(router, model);
+  resolve_other_links(wafer, model);
+  resolve_router(router, link_classes(wafer), model);
   return model;
 }
 

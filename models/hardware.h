@@ -49,6 +49,13 @@ struct LinkSpec {
   Duration latency = Duration::of_cycles(1);  ///< L >= 1
 };
 
+/// Tiles that are exposed together; links over the border of such a rectangle may be slower and longer.
+struct ReticleSpec {
+  topology::Shape every{1, 1};         ///< tiles of one
+  std::optional<Bandwidth> bandwidth;  ///< of a link over a border; absent = the link's
+  std::optional<Duration> latency;     ///< of a link over one border, at least the link's; absent = the link's
+};
+
 /// Injection and ejection are links of their own. `per_direction`: one port for each mesh direction (a tile can drive
 /// and drain all its links at once); `single`: one injection and one ejection port, as in a classic NoC.
 enum class NicPorts { per_direction, single };
@@ -64,14 +71,20 @@ struct NicSpec {
 };
 
 struct WaferSpec {
-  topology::MeshSpec mesh;
+  topology::MeshSpec mesh;  ///< mesh_spec() adds what other members say of it
   Frequency clock{Rational(1'000'000'000)};
   CoreSpec core;
   SramSpec sram;
   std::optional<DramSpec> dram;
   LinkSpec link;
+  std::optional<ReticleSpec> reticle;
+  std::optional<Duration> wrap_latency;  ///< of the link that closes a straight ring; absent = rings are folded
   NicSpec nic;
 };
+
+/// The mesh of a wafer with the layout of its rings and its reticles. Throws PlanError as resolve_hardware() does for the
+/// bandwidths that it compares.
+topology::MeshSpec mesh_spec(const WaferSpec& wafer);
 
 struct RouterSpec {
   std::string routing = "xy";
@@ -88,6 +101,13 @@ enum class Fidelity { packet, flit, ideal };
 struct NetworkSpec {
   Fidelity fidelity = Fidelity::packet;
   DataSize packet_bytes{64ULL << 10};
+};
+
+/// What packets see of a link.
+struct LinkModel {
+  Rational bytes_per_cycle;
+  Cycle cycles = 1;         ///< L
+  Cycle credit_cycles = 1;  ///< Lc
 };
 
 /// Everything of the machine that costs time, resolved to cycles and bytes per cycle. Made once from the specs; the
@@ -125,12 +145,18 @@ struct HardwareModel {
   Cycle turn_cycles = 0;             ///< added to R at a turn
   Cycle link_cycles = 1;             ///< L
   Cycle credit_cycles = 1;           ///< Lc
+  bool credits_take_link = false;    ///< Lc of a link that is not plain is its own latency
+  Cycle border_cycles = 0;           ///< that a link is longer for each border of a reticle
+  std::optional<Cycle> wrap_cycles;  ///< of the link that closes a straight ring
   Cycle injection_cycles = 0;        ///< Linj
   Cycle ejection_cycles = 0;         ///< Leject
   Cycle message_overhead = 0;
   Cycle stream_cycles = 1;           ///< from the arrival of a packet of a streamed message to its use
   FlitModel flit;                    ///< of the fidelity `flit` only
 
+  /// `link_bytes_per_cycle`, `link_cycles` and `credit_cycles` are those of a plain link; a link of a folded ring is twice as
+  /// long.
+  LinkModel link(const topology::LinkClass& link_class) const;
   double seconds(Cycle cycles) const { return static_cast<double>(cycles) / clock.hertz.to_double(); }
   /// DRAM bytes of one tile: its share of its die.
   Bytes dram_capacity_per_tile() const { return dram_capacity / static_cast<Bytes>(dram_die.size()); }

@@ -59,15 +59,53 @@ std::string cut_name(const topology::StraightCut& cut) {
   return fmt::format("{} {} and {}", cut.between_columns ? "columns" : "rows", cut.before, cut.before + 1);
 }
 
+const char* to_string(topology::LinkKind kind) {
+  switch (kind) {
+    case topology::LinkKind::plain:
+      return "plain";
+    case topology::LinkKind::folded:
+      return "folded";
+    case topology::LinkKind::wrap:
+      return "wrap";
+  }
+  return "";
+}
+
+/// Live links of each class.
+std::vector<std::uint64_t> links_of_classes(const Mesh& mesh) {
+  std::vector<std::uint64_t> counts(mesh.link_classes().size(), 0);
+  for (topology::LinkId link = 0; link < mesh.link_slots(); ++link) {
+    if (mesh.link_alive(link)) ++counts[mesh.link_class(link)];
+  }
+  return counts;
+}
+
+Json link_class_block(const TopologyReport& report) {
+  Json classes = Json::array();
+  const std::vector<std::uint64_t> counts = links_of_classes(report.mesh);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const topology::LinkClass& link_class = report.mesh.link_classes()[i];
+    classes.push_back({{"kind", to_string(link_class.kind)},
+                       {"reticle_borders", link_class.borders},
+                       {"live_links", counts[i]},
+                       {"bytes_per_cycle", number(report.links[i].bytes_per_cycle)},
+                       {"latency_cycles", report.links[i].cycles}});
+  }
+  return classes;
+}
+
 Json mesh_block(const TopologyReport& report) {
   const Mesh& mesh = report.mesh;
   const NetworkFacts& facts = report.facts;
-  return {{"rows", mesh.rows()},
+  return {{"topology", mesh.topology_name()},
+          {"rows", mesh.rows()},
           {"cols", mesh.cols()},
           {"tiles", facts.tiles},
           {"live_tiles", facts.live_tiles},
           {"links", facts.links},
           {"live_links", facts.live_links},
+          {"link_classes", link_class_block(report)},
           {"dead_tiles", dead_tiles(mesh)},
           {"dead_links", dead_links(mesh)}};
 }
@@ -81,7 +119,7 @@ Json distance_block(const NetworkFacts& facts) {
 }
 
 Rational bisection_rate(const TopologyReport& report) {
-  return report.link_bytes_per_cycle * Rational(static_cast<std::int64_t>(report.facts.bisection->links));
+  return report.links.front().bytes_per_cycle * report.facts.bisection->rate;
 }
 
 Json bisection_block(const TopologyReport& report) {
@@ -163,9 +201,26 @@ std::string counted(const char* one, const char* many, std::uint64_t count) {
   return human_count(count) + " " + (count == 1 ? one : many);
 }
 
+std::string link_class_rows(const TopologyReport& report) {
+  std::string text;
+  const std::vector<std::uint64_t> counts = links_of_classes(report.mesh);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const topology::LinkClass& link_class = report.mesh.link_classes()[i];
+    const auto borders = static_cast<std::uint64_t>(link_class.borders);
+    const std::string over = borders == 0 ? "" : " over " + counted("reticle border", "reticle borders", borders);
+    text += row(fmt::format("  {} links", to_string(link_class.kind)),
+                fmt::format("{} of {}B/s and {}{}", human_count(counts[i]),
+                            with_prefix((report.links[i].bytes_per_cycle * report.clock.hertz).to_double()),
+                            counted("cycle", "cycles", report.links[i].cycles), over));
+  }
+  return text;
+}
+
 std::string mesh_rows(const TopologyReport& report) {
   const NetworkFacts& facts = report.facts;
-  std::string text = row("mesh", fmt::format("{}, {} and {}", topology::to_string(report.mesh.shape()),
+  std::string text = row(report.mesh.wraps() ? report.mesh.topology_name() : "mesh",
+                         fmt::format("{}, {} and {}", topology::to_string(report.mesh.shape()),
                                              counted("tile", "tiles", facts.tiles),
                                              counted("directed link", "directed links", facts.links)));
   if (facts.live_links < facts.links || facts.live_tiles < facts.tiles) {
@@ -173,6 +228,7 @@ std::string mesh_rows(const TopologyReport& report) {
                 fmt::format("{} and {}", counted("tile", "tiles", facts.tiles - facts.live_tiles),
                             counted("directed link", "directed links", facts.links - facts.live_links)));
   }
+  if (!report.mesh.uniform()) text += link_class_rows(report);
   return text;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/quantity.h"
-#include "base/rational.h"
+#include "models/hardware.h"
 #include "topology/mesh.h"
 #include "topology/network_facts.h"
 
@@ -13,7 +14,7 @@ namespace wafersim::report {
 struct TopologyReport {
   std::string scenario;  ///< its name
   const topology::Mesh& mesh;
-  Rational link_bytes_per_cycle;  ///< of each link in each direction
+  std::vector<models::LinkModel> links;  ///< by class of the mesh's links; the first is the plain one
   Frequency clock;
   const topology::NetworkFacts& facts;
 };

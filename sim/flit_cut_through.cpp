@@ -68,6 +68,8 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
       state.withdraw_switch(output, input.port, input.vc);
       out.held = true;
       out.by = input;
+      out.since = now;
+      out.sent = 0;
       out.first = {input.port, static_cast<std::uint8_t>(input.vc + 1)};
       if (out.first.vc == vcs_) out.first = {static_cast<std::uint8_t>((input.port + 1U) % kPorts), 0};
       if (report_heads_) terminals_.head_sent(router, output, packet, now - ready_at_[input_vc(router, input.port, input.vc)]);
@@ -81,6 +83,15 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
   }
 }
 
+/// When a flit of the packet that holds an output may leave at the earliest. A slow link takes them at its pace. The tail is
+/// sent with the last cycle of its own, in which the link has taken all of it, so that the next router knows all of the
+/// packet to be there.
+template <unsigned kPorts>
+Cycle FlitEngine<kPorts>::due(const State& state, unsigned output, const Held& out, Flit flit) const {
+  const Cycle pace = output < kMeshPorts ? link_delays_[state.link_class[output]].flit : 1;
+  return out.since + (flit.tail() ? (out.sent + 1) * pace - 1 : out.sent * pace);
+}
+
 /// Sends the next flit of the packet that holds the output. False when nothing can be done before the next flit arrives.
 template <unsigned kPorts>
 bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned output, Cycle now) {
@@ -88,12 +99,16 @@ bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned out
   const PortVc input = out.by;
   InputVc& from = inputs_of(router)[local(input)];
   if (from.count == 0) return false;
+  if (now < due(state, output, out, buffers_[from.base + from.first])) return true;
   const Flit flit = pop(from);
+  ++out.sent;
   forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, now);
   if (!flit.tail()) return true;
+  if (output < kMeshPorts) held_cycles_[router * kMeshPorts + output] += now + 1 - out.since;
   if (input.port < kMeshPorts) {
     const std::uint32_t flits = packets_[flit.packet()].flits;
-    packet_credits_.slot(now + credit_delay_).push_back({state.upstream[input.port] + input.vc, flits});
+    const Cycle delay = link_delays_[state.link_class[input.port]].credit;
+    packet_credits_.slot(now + delay).push_back({state.upstream[input.port] + input.vc, flits});
   } else {
     terminals_.injection_credit(router, input.port - kMeshPorts, input.vc, flit, now + credit_delay_);
   }

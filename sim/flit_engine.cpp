@@ -13,12 +13,16 @@ constexpr unsigned opposite(unsigned port) { return (port + 2) % kMeshPorts; }
 constexpr std::uint32_t kUnlimited = std::uint32_t{1} << 30;
 constexpr std::size_t kAhead = 6;  ///< arrivals whose data is asked for in advance
 
-Cycle longest_delay(const models::HardwareModel& hardware) {
+Cycle longest_delay(const topology::Mesh& mesh, const models::HardwareModel& hardware) {
   const models::PipelineStages& stages = hardware.flit.stages;
   const auto stage = static_cast<Cycle>(std::max({stages.routing, stages.vc_allocation, stages.switch_allocation}));
   const auto fixed = static_cast<Cycle>(stages.traversal + stages.credit);
-  const Cycle wires = std::max(hardware.link_cycles, hardware.injection_cycles + 1) + hardware.ejection_cycles;
-  return 8 + stage + fixed + wires + hardware.credit_cycles + hardware.router_cycles + hardware.turn_cycles;
+  Cycle link = hardware.injection_cycles + 1, credit = hardware.credit_cycles;
+  for (const topology::LinkClass& link_class : mesh.link_classes()) {
+    link = std::max(link, hardware.link(link_class).cycles);
+    credit = std::max(credit, hardware.link(link_class).credit_cycles);
+  }
+  return 8 + stage + fixed + link + hardware.ejection_cycles + credit + hardware.router_cycles + hardware.turn_cycles;
 }
 
 }  // namespace
@@ -63,7 +67,7 @@ FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& termi
       mesh_buffer_(spec.hardware.flit.vc_buffer_flits),
       turn_cycles_(spec.hardware.turn_cycles),
       flit_bytes_(spec.hardware.flit.flit_bytes),
-      arrivals_(longest_delay(spec.hardware)),
+      arrivals_(longest_delay(spec.mesh, spec.hardware)),
       credits_(arrivals_.horizon()),
       sink_credits_(arrivals_.horizon()),
       packet_credits_(arrivals_.horizon()),
@@ -81,20 +85,28 @@ FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& termi
 template <unsigned kPorts>
 void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
   const models::HardwareModel& hardware = spec.hardware;
-  credit_delay_ = 1 + hardware.credit_cycles + static_cast<Cycle>(stages_.credit);
+  const Cycle credit_handling = 1 + static_cast<Cycle>(stages_.credit);
+  credit_delay_ = credit_handling + hardware.credit_cycles;
   if (cut_through_) {
     injection_extra_ = hardware.router_cycles;
-    to_next_ = hardware.link_cycles + hardware.router_cycles;
   } else {
     to_link_ = 1 + static_cast<Cycle>(stages_.traversal);
-    to_next_ = to_link_ + hardware.link_cycles;
     sink_delay_ = to_link_ + hardware.ejection_cycles + credit_delay_;
   }
-  const std::uint64_t scale = common_time_scale({hardware.link_bytes_per_cycle, hardware.ejection_bytes_per_cycle});
-  link_rate_ = PortRate(hardware.link_bytes_per_cycle, scale, flit_bytes_);
+  const Cycle in_router = cut_through_ ? hardware.router_cycles : to_link_;
+  const std::uint64_t scale = common_time_scale(port_rates(spec.mesh, hardware));
   ejection_rate_ = PortRate(hardware.ejection_bytes_per_cycle, scale, flit_bytes_);
   const ExactTime one{1, 0};
-  slow_ports_ = link_rate_.serialization(flit_bytes_) > one || ejection_rate_.serialization(flit_bytes_) > one;
+  slow_ports_ = ejection_rate_.serialization(flit_bytes_) > one;
+  for (const topology::LinkClass& link_class : spec.mesh.link_classes()) {
+    const models::LinkModel link = hardware.link(link_class);
+    link_rates_.emplace_back(link.bytes_per_cycle, scale, flit_bytes_);
+    link_delays_.push_back({in_router + link.cycles, credit_handling + link.credit_cycles,
+                            link_rates_.back().serialization(flit_bytes_).ceil()});
+    slow_ports_ = slow_ports_ || link_rates_.back().serialization(flit_bytes_) > one;
+  }
+  arrivals_out_.resize(link_delays_.size());
+  credits_out_.resize(link_delays_.size());
 
   const TileId tiles = spec.mesh.tile_count();
   const std::size_t slots = std::size_t{tiles} << (kPortBits + vc_bits_);
@@ -103,6 +115,7 @@ void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
   inputs_.resize(slots);
   outputs_.resize(slots);
   link_flits_.resize(spec.mesh.link_slots());
+  if (cut_through_) held_cycles_.resize(spec.mesh.link_slots());
   active_.resize(ceil_div<std::size_t>(tiles, 64));
   if (cut_through_) held_.resize(std::size_t{tiles} * kPorts);
   if (slow_ports_) clocks_.resize(std::size_t{tiles} * kPorts);
@@ -116,6 +129,7 @@ void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
       const TileId neighbour = spec.mesh.neighbour(tile, direction);
       state.next[port] = input_vc(neighbour, opposite(port), 0);
       state.upstream[port] = input_vc(neighbour, opposite(port), 0);
+      state.link_class[port] = spec.mesh.link_class(topology::Mesh::link(tile, direction));
     }
     give_buffers(tile, spec);
   }
@@ -144,8 +158,10 @@ void FlitEngine<kPorts>::give_buffers(std::uint32_t router, const FlitNetworkSpe
 
 template <unsigned kPorts>
 void FlitEngine<kPorts>::step(Cycle now) {
-  arrivals_out_ = &arrivals_.slot(now + to_next_);
-  credits_out_ = &credits_.slot(now + credit_delay_);
+  for (std::size_t link_class = 0; link_class < link_delays_.size(); ++link_class) {
+    arrivals_out_[link_class] = &arrivals_.slot(now + link_delays_[link_class].arrival);
+    credits_out_[link_class] = &credits_.slot(now + link_delays_[link_class].credit);
+  }
   deliver(now);
   const bool long_stages = !stage_ends_.slot(now).empty();
   if (long_stages) check_stage_ends(now);
@@ -255,9 +271,9 @@ void FlitEngine<kPorts>::take_credit(std::uint32_t output_vc) {
 template <unsigned kPorts>
 void FlitEngine<kPorts>::forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now) {
   ++router_traversals_;
-  if (slow_ports_) occupy_port(router, output.port, now);
+  if (slow_ports_ && !cut_through_) occupy_port(router, output.port, now);
   if (output.port < kMeshPorts) [[likely]] {
-    arrivals_out_->push_back({state.next[output.port] + output.vc, flit});
+    arrivals_out_[state.link_class[output.port]]->push_back({state.next[output.port] + output.vc, flit});
     ++link_flits_[router * kMeshPorts + output.port];
   } else {
     terminals_.eject(router, output.port - kMeshPorts, flit, now + to_link_);
@@ -266,7 +282,7 @@ void FlitEngine<kPorts>::forward(std::uint32_t router, const State& state, PortV
 
 template <unsigned kPorts>
 void FlitEngine<kPorts>::occupy_port(std::uint32_t router, unsigned output, Cycle now) {
-  const PortRate& rate = output < kMeshPorts ? link_rate_ : ejection_rate_;
+  const PortRate& rate = output < kMeshPorts ? link_rates_[routers_[router].link_class[output]] : ejection_rate_;
   clocks_[std::size_t{router} * kPorts + output].occupy(now, flit_bytes_, {}, rate);
 }
 

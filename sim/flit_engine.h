@@ -75,6 +75,8 @@ class FlitEngine final : public FlitNetwork {
     bool held = false;
     PortVc by{};
     PortVc first{};                 ///< round-robin: where the search starts
+    Cycle since = 0;                ///< grant of the packet that holds it
+    std::uint32_t sent = 0;         ///< flits of that packet
     std::uint32_t uncredited = 0;   ///< packets behind whose room has not come back
     Cycle last_credit = 0;
   };
@@ -166,6 +168,7 @@ class FlitEngine final : public FlitNetwork {
   void bid(std::uint32_t router, State& state, PortVc at, Cycle now);
   void arbitrate(std::uint32_t router, State& state, unsigned output, Cycle now);
   bool stream(std::uint32_t router, State& state, unsigned output, Cycle now);
+  Cycle due(const State& state, unsigned output, const Held& out, Flit flit) const;
   void take_packet_credit(const PacketCredit& credit, Cycle now);
 
   FlitTerminals& terminals_;
@@ -182,8 +185,7 @@ class FlitEngine final : public FlitNetwork {
   std::vector<VcSet> vc_groups_;     ///< the different ones among these; one in the usual case
   std::uint32_t mesh_buffer_;
   Cycle to_link_ = 0;            ///< from the cycle of a grant to that on the link
-  Cycle to_next_ = 0;            ///< ... to the arrival behind the link
-  Cycle credit_delay_ = 0;       ///< ... until the place that was left is known upstream
+  Cycle credit_delay_ = 0;       ///< ... until the place that was left in a local input is known to the terminal
   Cycle sink_delay_ = 0;         ///< ... until a terminal's place is known
   Cycle injection_extra_ = 0;
   Cycle turn_cycles_;
@@ -195,7 +197,7 @@ class FlitEngine final : public FlitNetwork {
   HugeVector<Held> held_;        ///< cut-through: by router and output
   HugeVector<PortClock> clocks_; ///< with slow ports: by router and output
   HugeVector<Cycle> ready_at_;   ///< with reports of heads: by input VC, when its head could first be granted the switch
-  PortRate link_rate_;
+  std::vector<PortRate> link_rates_;  ///< by class
   PortRate ejection_rate_;
   Bytes flit_bytes_;
   std::vector<std::uint64_t> active_;  ///< routers to visit, a bit each
@@ -211,9 +213,16 @@ class FlitEngine final : public FlitNetwork {
   };
   DelayLine<Turning> turning_;              ///< cut-through: heads that bid when they have turned
   std::vector<Cycle> arrived_;              ///< of these, by packet
-  // Of the current cycle.
-  std::vector<Arrival>* arrivals_out_ = nullptr;
-  std::vector<std::uint32_t>* credits_out_ = nullptr;
+  /// Of a class of links, in cycles from that of a grant.
+  struct LinkDelay {
+    Cycle arrival = 0;  ///< to the arrival behind the link
+    Cycle credit = 0;   ///< until the place that was left is known upstream
+    Cycle flit = 1;     ///< that a flit takes; in cut-through, where they are whole
+  };
+  std::vector<LinkDelay> link_delays_;
+  // Of the current cycle, by class of links.
+  std::vector<std::vector<Arrival>*> arrivals_out_;
+  std::vector<std::vector<std::uint32_t>*> credits_out_;
   std::array<VcSet, std::size_t{16} * models::kMaxFlitVcs> offered_{};  ///< scratch, zero between uses
   Speculators speculators_{};  ///< of the router that is evaluated, with several groups of VCs
 };

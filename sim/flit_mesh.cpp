@@ -40,8 +40,12 @@ FlitMesh::FlitMesh(sc_core::sc_module_name name, const topology::Mesh& mesh, Net
       lanes_(std::size_t{mesh.tile_count()} * lanes_per_tile_),
       ports_(mesh.link_slots()),
       injection_(network.hardware.injection_bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes),
-      ejection_(network.hardware.ejection_bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes),
-      link_(network.hardware.link_bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes) {
+      ejection_(network.hardware.ejection_bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes) {
+  for (const topology::LinkClass& link_class : mesh.link_classes()) {
+    const PortRate rate(network.hardware.link(link_class).bytes_per_cycle, network.time_scale, network.hardware.flit.flit_bytes);
+    gapless_ = gapless_ && rate.serialization(network.hardware.flit.flit_bytes).ceil() == 1;
+    links_.push_back(rate);
+  }
   network.calendar.add(*this, Rank::router);
 }
 
@@ -126,10 +130,11 @@ void FlitMesh::send_due_flits(Cycle now) {
 void FlitMesh::eject(TileId tile, unsigned /*lane*/, Flit flit, Cycle at) {
   ++flits_out_;
   const std::uint32_t parcel = flit.packet();
-  // Flits of a cut-through packet leave without a gap, so that its tail's time is known with the head.
-  if (cut_through_ && flit.head()) hand_over(tile, parcel, at, at + parcels_[parcel].flits);
+  // Where flits of a cut-through packet leave without a gap, its tail's time is known with the head.
+  const bool known = cut_through_ && gapless_;
+  if (known && flit.head()) hand_over(tile, parcel, at, at + parcels_[parcel].flits);
   if (!flit.tail()) return;
-  if (!cut_through_) hand_over(tile, parcel, at, at + ejection_.serialization(network_.hardware.flit.flit_bytes).ceil());
+  if (!known) hand_over(tile, parcel, at, at + ejection_.serialization(network_.hardware.flit.flit_bytes).ceil());
   parcels_.give_back(parcel);
 }
 
@@ -156,7 +161,9 @@ void FlitMesh::head_sent(TileId tile, unsigned output, std::uint32_t index, Cycl
 
 PortStatistics FlitMesh::statistics(topology::LinkId link) const {
   PortStatistics port = ports_[link];
-  port.busy = link_.serialization(flits_->link_flits(link) * network_.hardware.flit.flit_bytes).ceil();
+  const PortRate& rate = links_[mesh_.link_class(link)];
+  port.busy = cut_through_ ? flits_->held_cycles(link)
+                           : rate.serialization(flits_->link_flits(link) * network_.hardware.flit.flit_bytes).ceil();
   return port;
 }
 

@@ -68,6 +68,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   std::unique_ptr<FlitNetwork> flits_;
   unsigned lanes_per_tile_;
   bool cut_through_;
+  bool gapless_ = true;  ///< no link takes more than one cycle for a flit
   Pool<Parcel> parcels_;
   std::vector<TileEnds> ends_;                 ///< by tile
   std::vector<Lane> lanes_;
@@ -75,7 +76,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   std::vector<PortStatistics> ports_;          ///< by LinkId
   PortRate injection_;
   PortRate ejection_;
-  PortRate link_;
+  std::vector<PortRate> links_;                ///< by class
   Cycle wake_at_ = kNever;
   std::uint64_t flits_in_ = 0;
   std::uint64_t flits_out_ = 0;

@@ -88,7 +88,9 @@ class FlitNetwork {
   std::uint64_t router_traversals() const { return router_traversals_; }
   /// Flits that went over a mesh link.
   std::uint64_t link_flits(topology::LinkId link) const { return link_flits_[link]; }
-  /// The same over all.
+  /// Cycles in which packets held a mesh link, of a cut-through network.
+  Cycle held_cycles(topology::LinkId link) const { return held_cycles_[link]; }
+  /// link_flits() over all.
   std::uint64_t flit_hops() const;
   /// Throws InternalError when a router holds a flit, a VC is taken or a credit is missing; with nothing under way.
   virtual void check_empty() const = 0;
@@ -106,6 +108,7 @@ class FlitNetwork {
   HugeVector<PacketInfo> packets_;
   HugeVector<topology::Travel> travels_;  ///< by packet; empty when the routes are plain
   HugeVector<std::uint64_t> link_flits_;  ///< by LinkId
+  HugeVector<Cycle> held_cycles_;         ///< in cut-through, by LinkId
   std::optional<RandomStream> shuffle_;
   std::uint64_t router_cycles_ = 0;
   std::uint64_t router_traversals_ = 0;

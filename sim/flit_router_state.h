@@ -95,6 +95,7 @@ struct alignas(64) RouterState {
   std::array<VcRequests<kPorts>, kPorts> switch_requests;  ///< by output: with a flit and room for it behind
   std::array<std::uint32_t, kMeshPorts> next{};      ///< input VC 0 behind a mesh output
   std::array<std::uint32_t, kMeshPorts> upstream{};  ///< output VC 0 before a mesh input
+  std::array<std::uint8_t, kMeshPorts> link_class{};  ///< of the link behind a mesh output and of that before the input
 
   void request_vc(unsigned output, unsigned port, unsigned vc) { add(vc_requests[output], wants_vc, output, port, vc); }
   void withdraw_vc(unsigned output, unsigned port, unsigned vc) { remove(vc_requests[output], wants_vc, output, port, vc); }

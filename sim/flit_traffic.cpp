@@ -118,6 +118,7 @@ class FlitTraffic final : private FlitTerminals {
   bool start_packet(std::size_t index, Cycle now);
   void check_empty(Cycle now);
   void judge(TrafficMeasurement& out) const;
+  double most_busy_cycles() const;
   bool measured(Cycle created) const { return created >= measure_from_ && created < measure_to_; }
   bool finished(Cycle now) const { return now >= measure_to_ && waiting_for_ == 0 && made_until(now); }
   bool made_until(Cycle now) const;
@@ -428,7 +429,11 @@ void FlitTraffic::judge(TrafficMeasurement& out) const {
   // What a source may have under way in the end and not in the beginning: a few packets, and what it sends in the time of the
   // longest way through an empty network, four times.
   const auto way = static_cast<Cycle>(mesh_.rows() + mesh_.cols());
-  const Cycle longest = way * (static_cast<Cycle>(hardware_.flit.stages.cycles()) + hardware_.link_cycles + 1);
+  Cycle slowest_link = 0;
+  for (const topology::LinkClass& link_class : mesh_.link_classes()) {
+    slowest_link = std::max(slowest_link, hardware_.link(link_class).cycles);
+  }
+  const Cycle longest = way * (static_cast<Cycle>(hardware_.flit.stages.cycles()) + slowest_link + 1);
   const double slack = 4 * (spec_.packet_flits.mean().to_double() + spec_.load.to_double() * static_cast<double>(longest));
   for (const Source& source : sources_) {
     offered += source.offered;
@@ -449,13 +454,21 @@ void FlitTraffic::judge(TrafficMeasurement& out) const {
   out.flit_hops = network_->flit_hops();
   out.router_traversals = network_->router_traversals();
   out.router_cycles = network_->router_cycles();
-  std::uint64_t most = 0;
-  for (topology::LinkId link = 0; link < mesh_.link_slots(); ++link) most = std::max(most, network_->link_flits(link));
-  const Rational flit_cycles = Rational(static_cast<std::int64_t>(hardware_.flit.flit_bytes)) / hardware_.link_bytes_per_cycle;
-  if (out.cycles > 0) {
-    const double cycles_of_flit = std::max(1.0, flit_cycles.to_double());
-    out.max_link_utilization = static_cast<double>(most) * cycles_of_flit / static_cast<double>(out.cycles);
+  if (out.cycles > 0) out.max_link_utilization = most_busy_cycles() / static_cast<double>(out.cycles);
+}
+
+/// Of any link.
+double FlitTraffic::most_busy_cycles() const {
+  std::vector<double> cycles_of_flit;
+  for (const topology::LinkClass& link_class : mesh_.link_classes()) {
+    const Rational flit(static_cast<std::int64_t>(hardware_.flit.flit_bytes));
+    cycles_of_flit.push_back(std::max(1.0, (flit / hardware_.link(link_class).bytes_per_cycle).to_double()));
   }
+  double most = 0;
+  for (topology::LinkId link = 0; link < mesh_.link_slots(); ++link) {
+    most = std::max(most, static_cast<double>(network_->link_flits(link)) * cycles_of_flit[mesh_.link_class(link)]);
+  }
+  return most;
 }
 
 }  // namespace

@@ -333,7 +333,7 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
     if (output.port >= kMeshPorts) sink_credits_.slot(now + sink_delay_).push_back(input_vc(router, output.port, output.vc));
   }
   if (input.port < kMeshPorts) {
-    credits_out_->push_back(state.upstream[input.port] + input.vc);
+    credits_out_[state.link_class[input.port]]->push_back(state.upstream[input.port] + input.vc);
   } else {
     terminals_.injection_credit(router, input.port - kMeshPorts, input.vc, flit, now + credit_delay_);
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory_resource>
+#include <vector>
 
 #include "base/huge_pages.h"
 #include "models/hardware.h"
@@ -25,6 +26,22 @@ constexpr unsigned local_ports(models::NicPorts ports) { return ports == models:
 /// Whether a packet that came in by `input` and leaves by `output` goes along another dimension than before.
 constexpr bool turns(unsigned input, unsigned output) {
   return (input < kMeshPorts) & (output < kMeshPorts) & (((input ^ output) & 1U) != 0);
+}
+
+/// How long packets take over an output port and the link behind it.
+struct alignas(64) PortTiming {
+  PortRate rate;
+  Cycle link_cycles = 0;
+  Cycle credit_cycles = 0;
+};
+
+/// The rates of all ports of a network: those of the links by class, then injection and ejection.
+inline std::vector<Rational> port_rates(const topology::Mesh& mesh, const models::HardwareModel& hardware) {
+  std::vector<Rational> rates;
+  for (const topology::LinkClass& link_class : mesh.link_classes()) rates.push_back(hardware.link(link_class).bytes_per_cycle);
+  rates.push_back(hardware.injection_bytes_per_cycle);
+  rates.push_back(hardware.ejection_bytes_per_cycle);
+  return rates;
 }
 
 /// The direction in which a packet entered by `input`; `local` from the NIC.
@@ -67,12 +84,11 @@ class FlightClock {
 /// Pools and constants that all routers and NICs of a wafer share.
 struct NetworkContext {
   Calendar& calendar;
+  const topology::Mesh& mesh;
   PacketRoutes routes;
   const models::HardwareModel& hardware;
-  Cycle router_cycles;  ///< the next four are copies for the hot path
+  Cycle router_cycles;  ///< the next two are copies for the hot path
   Cycle turn_cycles;
-  Cycle link_cycles;
-  Cycle credit_cycles;
   Arena arena;  ///< the state of routers and NICs, tile by tile
   ArenaMemory arena_memory{arena};
   std::pmr::unsynchronized_pool_resource tables{&arena_memory};  ///< tables of cores and NICs that grow and shrink
@@ -82,35 +98,42 @@ struct NetworkContext {
   HugeVector<FlightClock> flights;  ///< by tile; side by side, because every message touches those of both its ends
   std::vector<const void*> nics;    ///< by tile: where its NIC lies, for hints; null where there is none
   std::uint64_t time_scale;
-  PortRate link_rate;
+  std::vector<PortTiming> ports;  ///< of links, by class; then of ejection
   PortRate injection_rate;
-  PortRate ejection_rate;
   StreamBoard streams;
   Multicasts multicasts;
   Bytes buffer_unit;  ///< a packet takes whole ones of a buffer: bytes, or flits
+
+  std::uint8_t timing_of_link(topology::LinkId link) const { return mesh.link_class(link); }
+  std::uint8_t timing_of_ejection() const { return static_cast<std::uint8_t>(ports.size() - 1); }
 
   /// Room that a packet takes in a VC of a local port.
   Bytes buffered(Bytes packet) const { return buffer_unit == 1 ? packet : ceil_div(packet, buffer_unit) * buffer_unit; }
 
   /// `seed` is that of what packets draw.
-  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh, const topology::RoutingPolicy& routing,
+  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh_in, const topology::RoutingPolicy& routing,
                  const models::HardwareModel& hardware_in, std::uint64_t seed)
       : calendar(calendar_in),
+        mesh(mesh_in),
         routes(mesh, routing, static_cast<unsigned>(hardware_in.virtual_channels), seed),
         hardware(hardware_in),
         router_cycles(hardware_in.router_cycles),
         turn_cycles(hardware_in.turn_cycles),
-        link_cycles(hardware_in.link_cycles),
-        credit_cycles(hardware_in.credit_cycles),
         flights(mesh.tile_count()),
         nics(mesh.tile_count()),
-        time_scale(common_time_scale({hardware_in.link_bytes_per_cycle, hardware_in.injection_bytes_per_cycle,
-                                      hardware_in.ejection_bytes_per_cycle})),
-        link_rate(hardware_in.link_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
+        time_scale(common_time_scale(port_rates(mesh, hardware_in))),
         injection_rate(hardware_in.injection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
-        ejection_rate(hardware_in.ejection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
         multicasts(mesh, routing.name(), routes.plain() ? routing.fixed(0) : nullptr),
-        buffer_unit(hardware_in.fidelity == models::Fidelity::flit ? hardware_in.flit.flit_bytes : 1) {}
+        buffer_unit(hardware_in.fidelity == models::Fidelity::flit ? hardware_in.flit.flit_bytes : 1) {
+    const auto rate = [this](const Rational& bytes_per_cycle) {
+      return PortRate(bytes_per_cycle, time_scale, hardware.packet_bytes);
+    };
+    for (const topology::LinkClass& link_class : mesh.link_classes()) {
+      const models::LinkModel link = hardware.link(link_class);
+      ports.push_back({rate(link.bytes_per_cycle), link.cycles, link.credit_cycles});
+    }
+    ports.push_back({rate(hardware.ejection_bytes_per_cycle)});
+  }
 };
 
 /// What went over one output port.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
 #include <numeric>
+#include <vector>
 
 #include "base/error.h"
 #include "base/rational.h"
@@ -30,7 +30,7 @@ struct ExactTime {
 
 /// The scale in which the serialization of whole bytes on ports of all the given rates is exact: the least common multiple of
 /// their numerators. Throws PlanError when it does not fit 62 bits.
-inline std::uint64_t common_time_scale(std::initializer_list<Rational> rates) {
+inline std::uint64_t common_time_scale(const std::vector<Rational>& rates) {
   std::uint64_t scale = 1;
   for (const Rational& rate : rates) {
     const auto num = static_cast<std::uint64_t>(rate.num());

@@ -25,6 +25,11 @@ RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
       outputs_(network.arena, kMeshPorts + local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
       statistics_(network.arena.make_array<PortStatistics>(kMeshPorts)) {
   require_invariant((kMeshPorts + 1U) * vcs_ <= 64, "a router has at most 12 virtual channels");
+  for (unsigned port = 0; port < outputs_.size(); ++port) {
+    const bool mesh = port < kMeshPorts;
+    outputs_[port].timing =
+        mesh ? network.timing_of_link(topology::Mesh::link(tile, static_cast<topology::Direction>(port))) : network.timing_of_ejection();
+  }
   if (!single_local_) {
     for (unsigned port = 0; port < outputs_.size(); ++port) {
       outputs_[port].local_shift = static_cast<std::uint8_t>(std::min(port, kSelfLane) * vcs_);
@@ -136,11 +141,10 @@ Cycle RouterEngine::known_turn(const Packet& packet) const {
 }
 
 void RouterEngine::credit(unsigned port, unsigned vc, Bytes bytes, Cycle at) {
-  take_credit(port, vc, bytes, at, network_.calendar.now());
+  take_credit(port, outputs_[port], vc, bytes, at, network_.calendar.now());
 }
 
-void RouterEngine::take_credit(unsigned port, unsigned vc, Bytes bytes, Cycle at, Cycle now) {
-  Output& out = outputs_[port];
+void RouterEngine::take_credit(unsigned port, Output& out, unsigned vc, Bytes bytes, Cycle at, Cycle now) {
   CreditCounter& counter = outputs_.credit(out, vc);
   counter.give(bytes, at, now, network_.credits);
   --out.uncredited;
@@ -353,10 +357,8 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   Packet& packet = network_.packets[index];
   if (packet.branches != 0) [[unlikely]] return grant_branch(port, bit, in, input_vc, now);
 
-  const bool mesh = port < kMeshPorts;
   const Cycle held_from = std::max(now, out.clock.held_until());
-  const ExactTime tail =
-      out.clock.occupy(now, packet.bytes, packet.tail, mesh ? network_.link_rate : network_.ejection_rate);
+  const ExactTime tail = out.clock.occupy(now, packet.bytes, packet.tail, network_.ports[out.timing].rate);
   const Cycle gone_at = tail.ceil();
   out.bidders &= ~(std::uint64_t{1} << bit);
   out.first_bit = static_cast<std::uint8_t>(bit + 1);  // behind the last: from the first again
@@ -367,7 +369,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   in.free_at = std::max(out.clock.free_at(), now + 1);
   if (in.head != kNil) bid_when_free(in, input_vc);
 
-  return_credit(packet.input, packet.vc, packet.bytes, gone_at + network_.credit_cycles, now);
+  return_credit(packet.input, packet.vc, packet.bytes, gone_at, now);
 
   send(port, index, held_from, now, tail);
 }
@@ -387,8 +389,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   const Cycle turn = turn_cost(packet.input, port);
   if (turn != 0) packet.bid_at += packet.fork.turn_wait;
   const Cycle held_from = std::max(now, out.clock.held_until());
-  const ExactTime tail = out.clock.occupy(now, packet.bytes, packet.tail.after(turn),
-                                          port < kMeshPorts ? network_.link_rate : network_.ejection_rate);
+  const ExactTime tail = out.clock.occupy(now, packet.bytes, packet.tail.after(turn), network_.ports[out.timing].rate);
   out.bidders &= ~(std::uint64_t{1} << bit);
   out.first_bit = static_cast<std::uint8_t>(bit + 1);
   // Of the latest copy so far: the cycle in which it leaves, and whether its credit is a cycle later.
@@ -401,7 +402,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
     const Cycle gone_at = in.free_at + (fork.credit_later ? 1 : 0);
     in.head = packet.next;
     if (in.head != kNil) bid_when_free(in, input_vc);
-    return_credit(packet.input, packet.vc, packet.bytes, gone_at + network_.credit_cycles, now);
+    return_credit(packet.input, packet.vc, packet.bytes, gone_at, now);
   }
   send(port, index, held_from, now, tail);
 }
@@ -430,15 +431,23 @@ void RouterEngine::send(unsigned port, std::uint32_t index, Cycle held_from, Cyc
   forward(port, out, index, now, tail);
 }
 
-void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at, Cycle now) {
-  if (input >= kMeshPorts) return nic_credits_->credit(input - kMeshPorts, vc, bytes, at);
+/// The place of a packet that has gone at `gone_at` is known upstream when the credit is back over the link.
+void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle gone_at, Cycle now) {
+  if (input >= kMeshPorts) {
+    return nic_credits_->credit(input - kMeshPorts, vc, bytes, gone_at + network_.hardware.credit_cycles);
+  }
   RouterEngine* const upstream = upstream_router_[input];
-  if (upstream != nullptr) [[likely]] return upstream->take_credit(opposite(input), vc, bytes, at, now);
-  upstream_other_[input]->credit(opposite(input), vc, bytes, at);
+  if (upstream != nullptr) [[likely]] {
+    const unsigned port = opposite(input);
+    Output& out = upstream->outputs_[port];
+    return upstream->take_credit(port, out, vc, bytes, gone_at + network_.ports[out.timing].credit_cycles, now);
+  }
+  // The link there and the link back are alike.
+  upstream_other_[input]->credit(opposite(input), vc, bytes, gone_at + network_.ports[outputs_[input].timing].credit_cycles);
 }
 
 void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycle now, const ExactTime& tail) {
-  const Cycle link = network_.link_cycles;
+  const Cycle link = network_.ports[out.timing].link_cycles;
   if (out.next_tile != kNoTile) [[likely]] {
     const Packet& packet = network_.packets[index];
     prefetch_visit(out.next_router, packet.input, vcs_);

@@ -66,6 +66,7 @@ class alignas(64) RouterEngine final : public Client {
     std::uint8_t first_bit = 0;    ///< round-robin: where the search starts
     // The router of ours behind it: what a packet needs of it, so that it need not be touched before the packet arrives.
     std::uint8_t next_lane = 0;
+    std::uint8_t timing = 0;       ///< in NetworkContext::ports
     std::uint8_t local_shift = 0;  ///< from the first local input to the one whose packets can come here, in input VCs
     ClientId next_id = 0;
     TileId next_tile = kNoTile;    ///< none of ours
@@ -96,8 +97,8 @@ class alignas(64) RouterEngine final : public Client {
   void grant(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now);
   void grant_branch(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now);
   void send(unsigned port, std::uint32_t packet, Cycle held_from, Cycle now, const ExactTime& tail);
-  void return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle at, Cycle now);
-  void take_credit(unsigned port, unsigned vc, Bytes bytes, Cycle at, Cycle now);
+  void return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle gone_at, Cycle now);
+  void take_credit(unsigned port, Output& out, unsigned vc, Bytes bytes, Cycle at, Cycle now);
   void forward(unsigned port, Output& out, std::uint32_t index, Cycle now, const ExactTime& tail);
   void wait_for_credit(unsigned port, Output& out);
   void wake(unsigned port, Output& out, Cycle at);

@@ -33,21 +33,21 @@ Demands merged(Demands demands) {
   return demands;
 }
 
-LoadSummary summarize(const LinkBytes& loads) {
+LoadSummary summarize(const LinkBytes& loads, const Mesh& mesh) {
   LoadSummary summary;
-  for (const Bytes bytes : loads) {
-    summary.largest = std::max(summary.largest, bytes);
-    summary.byte_hops += bytes;
+  for (LinkId link = 0; link < loads.size(); ++link) {
+    summary.largest = std::max(summary.largest, mesh.plain_bytes(link, loads[link]));
+    summary.byte_hops += loads[link];
   }
   return summary;
 }
 
 LoadMeter::LoadMeter(const Routing& routing, const Mesh& mesh)
     : routing_(routing),
+      mesh_(mesh),
       straight_first_(routing.straight_first()),
       rows_(mesh.rows()),
       cols_(mesh.cols()),
-      step_{-mesh.cols(), 1, mesh.cols(), -1},
       longest_(mesh.tile_count()),
       loads_(mesh.link_slots(), 0) {
   if (!straight_first_) return;
@@ -68,7 +68,7 @@ bool LoadMeter::add(const Demand& demand) {
     const std::optional<Direction> direction = to_direction(hop);
     if (!direction) return false;
     loads_[Mesh::link(at, *direction)] += demand.bytes;
-    at = static_cast<TileId>(at + step_[static_cast<std::size_t>(*direction)]);
+    at = mesh_.neighbour(at, *direction);
     require_invariant(++hops < longest_, "a route does not end");
   }
 }
@@ -135,68 +135,77 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-/// Bytes over a cut in one direction, and the live links that can carry them.
+/// Bytes over a cut in one direction, and the bandwidth of the live links that can carry them, in plain links.
 struct Cut {
   Bytes bytes = 0;
-  Bytes links = 0;
+  Rational rate{0};
+
+  /// Has more bytes for its bandwidth; never without bandwidth.
+  bool is_busier_than(const BusiestCut& other) const {
+    if (rate == Rational(0)) return false;
+    const Rational of_rates = other.rate / rate;
+    return Wide{bytes} * static_cast<std::uint64_t>(of_rates.num()) >
+           Wide{other.bytes} * static_cast<std::uint64_t>(of_rates.den());
+  }
 };
 
-/// The cuts that the links of one direction cross, by the row or column that those links leave.
-using Cuts = std::array<std::vector<Cut>, kDirections>;
-
-void add_crossings(Cuts& cuts, Direction direction, int from, int to, Bytes bytes) {
-  std::vector<Cut>& along = cuts[index(direction)];
-  const int step = from < to ? 1 : -1;
-  for (int at = from; at != to; at += step) along[static_cast<std::size_t>(at)].bytes += bytes;
-}
-
-std::string line_cut_name(Direction direction, std::size_t line) {
-  const bool columns = direction == Direction::east || direction == Direction::west;
-  const bool upwards = direction == Direction::east || direction == Direction::south;
-  return fmt::format("links from {} {} to {}", columns ? "column" : "row", line, upwards ? line + 1 : line - 1);
-}
+/// The cuts that part the first lines of a dimension from the others, by the number of the last of those; over them
+/// up and down.
+struct LineCuts {
+  explicit LineCuts(int lines) : up(static_cast<std::size_t>(lines)), down(static_cast<std::size_t>(lines)) {}
+  template <class Visit>
+  void for_each_between(int from, int to, const Visit& visit) {
+    for (int line = from; line < to; ++line) visit(up[static_cast<std::size_t>(line)]);
+    for (int line = to; line < from; ++line) visit(down[static_cast<std::size_t>(line)]);
+  }
+  std::vector<Cut> up, down;
+};
 
 }  // namespace
 
 Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
   const BusiestCut cut = busiest_cut(mesh, demands);
-  return ceil_div(cut.bytes, cut.links);
+  const auto num = static_cast<std::uint64_t>(cut.rate.num()), den = static_cast<std::uint64_t>(cut.rate.den());
+  return static_cast<Bytes>((Wide{cut.bytes} * den + num - 1) / num);
 }
 
 BusiestCut busiest_cut(const Mesh& mesh, const Demands& demands) {
-  using enum Direction;
-  const auto rows = static_cast<std::size_t>(mesh.rows()), cols = static_cast<std::size_t>(mesh.cols());
-  Cuts cuts = {std::vector<Cut>(rows), std::vector<Cut>(cols), std::vector<Cut>(rows),
-               std::vector<Cut>(cols)};
+  LineCuts columns(mesh.cols()), rows(mesh.rows());
   std::vector<Cut> out_of(mesh.tile_count()), into(mesh.tile_count());
+  const auto for_each_cut = [&](TileId source, TileId target, const auto& visit) {
+    const Coord from = mesh.coord(source), to = mesh.coord(target);
+    columns.for_each_between(from.x, to.x, visit);
+    rows.for_each_between(from.y, to.y, visit);
+    visit(out_of[source]);
+    visit(into[target]);
+  };
   for (LinkId link = 0; link < mesh.link_slots(); ++link) {
     if (!mesh.link_alive(link)) continue;
-    const Direction direction = Mesh::link_direction(link);
     const TileId source = Mesh::link_source(link);
-    const Coord at = mesh.coord(source);
-    const int line = direction == east || direction == west ? at.x : at.y;
-    ++cuts[index(direction)][static_cast<std::size_t>(line)].links;
-    ++out_of[source].links;
-    ++into[mesh.neighbour(source, direction)].links;
+    const Rational& rate = mesh.link_classes()[mesh.link_class(link)].rate;
+    for_each_cut(source, mesh.neighbour(source, Mesh::link_direction(link)),
+                 [&rate](Cut& cut) { cut.rate = cut.rate + rate; });
   }
   for (const Demand& demand : demands) {
     if (demand.source == demand.destination) continue;
-    const Coord from = mesh.coord(demand.source), to = mesh.coord(demand.destination);
-    add_crossings(cuts, to.x > from.x ? east : west, from.x, to.x, demand.bytes);
-    add_crossings(cuts, to.y > from.y ? south : north, from.y, to.y, demand.bytes);
-    out_of[demand.source].bytes += demand.bytes;
-    into[demand.destination].bytes += demand.bytes;
+    for_each_cut(demand.source, demand.destination, [&demand](Cut& cut) { cut.bytes += demand.bytes; });
   }
   BusiestCut busiest;
   const auto consider = [&busiest](const std::vector<Cut>& all, const auto& name) {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const Cut& cut = all[i];
-      if (cut.links == 0 || cut.bytes == 0) continue;
-      if (Wide{cut.bytes} * busiest.links > Wide{busiest.bytes} * cut.links) busiest = {cut.bytes, cut.links, name(i)};
+      if (all[i].is_busier_than(busiest)) busiest = {all[i].bytes, all[i].rate, name(i)};
     }
   };
-  for (const Direction direction : kAllDirections)
-    consider(cuts[index(direction)], [direction](std::size_t line) { return line_cut_name(direction, line); });
+  const auto line_name = [](const char* lines, int from, int to) {
+    return [=](std::size_t line) {
+      const int first = static_cast<int>(line);
+      return fmt::format("links from {} {} to {}", lines, first + from, first + to);
+    };
+  };
+  consider(rows.down, line_name("row", 1, 0));
+  consider(columns.up, line_name("column", 0, 1));
+  consider(rows.up, line_name("row", 0, 1));
+  consider(columns.down, line_name("column", 1, 0));
   const auto tile_name = [&mesh](std::size_t tile) { return mesh.name(static_cast<TileId>(tile)); };
   consider(out_of, [&](std::size_t tile) { return "links out of " + tile_name(tile); });
   consider(into, [&](std::size_t tile) { return "links into " + tile_name(tile); });

@@ -11,14 +11,14 @@ namespace wafersim::topology {
 
 /// What a set of link loads comes to. Smaller is better: by the largest load, then by the hops.
 struct LoadSummary {
-  Bytes largest = 0;    ///< bytes on the most loaded link
+  Bytes largest = 0;    ///< bytes on the most loaded link, as plain ones (Mesh::plain_bytes())
   Bytes byte_hops = 0;  ///< sum over all links of their bytes, which is bytes x hops over the demands
   auto operator<=>(const LoadSummary&) const = default;
 };
 
 /// Bytes by link slot (LinkId).
 using LinkBytes = std::vector<Bytes>;
-LoadSummary summarize(const LinkBytes& loads);
+LoadSummary summarize(const LinkBytes& loads, const Mesh& mesh);
 
 /// Loads that need not be whole bytes.
 struct ExpectedLoads {
@@ -43,12 +43,12 @@ class LoadMeter {
   void add_run(Direction direction, int line, int from, int to, Bytes bytes);
 
   const Routing& routing_;
+  const Mesh& mesh_;
   std::optional<Dimension> straight_first_;
   std::vector<Coord> coords_;  ///< by tile
   int rows_, cols_;
   /// Straight runs, by direction: what changes from one link to the next along each row or column.
   std::array<std::vector<Bytes>, kDirections> changes_;
-  std::array<std::int64_t, kDirections> step_;  ///< from a tile to its neighbour
   std::size_t longest_;                         ///< hops that a route may have
   LinkBytes loads_;
 };
@@ -57,16 +57,16 @@ class LoadMeter {
 /// Throws PlanError, as route() does, when a demand has no live route.
 LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& demands);
 
-/// A load that some link has whatever the routes, minimal or not: the largest, over the cuts between two
-/// neighbouring rows or columns and the cuts around single tiles, of the bytes that must cross a cut one way
-/// divided by its live links, rounded up. 0 for a cut without live links.
+/// A load, as plain bytes, that some link has whatever the routes, minimal or not: the largest, over the cuts
+/// that part the first rows or columns from the others and the cuts around single tiles, of the bytes that must
+/// cross a cut one way divided by the bandwidth of its live links, rounded up. 0 for a cut without live links.
 Bytes cut_bound(const Mesh& mesh, const Demands& demands);
 
-/// Of those cuts the one with the most bytes for each of its links, the first among equals: between columns
-/// or rows, then out of tiles, then into tiles.
+/// Of those cuts the one with the most bytes for its bandwidth, the first among equals: between columns or rows, then
+/// out of tiles, then into tiles.
 struct BusiestCut {
   Bytes bytes = 0;
-  Bytes links = 1;
+  Rational rate{1};  ///< bandwidth of its live links, in plain links
   std::string name;  ///< "links from column 3 to 4", "links out of tile_0_0"; empty when no link is needed
 };
 BusiestCut busiest_cut(const Mesh& mesh, const Demands& demands);

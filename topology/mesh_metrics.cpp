@@ -10,14 +10,20 @@ namespace {
 
 constexpr TileId kMaxSearchedTiles = 65'536;
 
-/// Pairs of all tiles of a mesh without faults, which add up to (R + C) R C (R C - 1) / 3 hops.
+/// Hops between all ordered pairs of a line of n tiles: n (n^2 - 1) / 3; of a ring: n floor(n^2 / 4).
+std::int64_t hops_between_all(std::int64_t n, bool ring) { return ring ? n * (n * n / 4) : n * (n * n - 1) / 3; }
+
+/// All pairs of tiles of a mesh without faults: their hops along x and along y add up.
 DistanceMetrics closed_form(const Mesh& mesh) {
-  const std::int64_t tiles = mesh.tile_count(), lines = std::int64_t{mesh.rows()} + mesh.cols();
+  const std::int64_t rows = mesh.rows(), cols = mesh.cols(), tiles = rows * cols;
+  const bool ring_x = mesh.wraps(Dimension::x), ring_y = mesh.wraps(Dimension::y);
+  const Rational mean = Rational(hops_between_all(cols, ring_x), cols * cols) +
+                        Rational(hops_between_all(rows, ring_y), rows * rows);
   DistanceMetrics metrics;
   metrics.parts = 1;
-  metrics.diameter = mesh.rows() + mesh.cols() - 2;
-  metrics.mean = Rational(tiles - 1, tiles) * Rational(lines, 3);
-  if (tiles > 1) metrics.mean_of_others = Rational(lines, 3);
+  metrics.diameter = (ring_x ? mesh.cols() / 2 : mesh.cols() - 1) + (ring_y ? mesh.rows() / 2 : mesh.rows() - 1);
+  metrics.mean = mean;
+  if (tiles > 1) metrics.mean_of_others = mean * Rational(tiles, tiles - 1);
   return metrics;
 }
 
@@ -83,13 +89,21 @@ void add_cuts(const Mesh& mesh, bool columns, std::vector<StraightCut>& cuts) {
   const int lines = columns ? mesh.cols() : mesh.rows(), length = columns ? mesh.rows() : mesh.cols();
   const Direction up = columns ? Direction::east : Direction::south;
   const std::uint64_t all = live_tiles(mesh);
+  const auto add_link = [&](StraightCut& cut, TileId tile) {
+    const LinkId link = Mesh::link(tile, up);
+    if (!mesh.link_alive(link)) return;
+    ++cut.links;
+    cut.rate = cut.rate + mesh.link_classes()[mesh.link_class(link)].rate;
+  };
+  const auto tile_of = [&](int line, int place) { return mesh.tile_at(columns ? Coord{line, place} : Coord{place, line}); };
   std::uint64_t low = 0;
   for (int line = 0; line + 1 < lines; ++line) {
-    StraightCut cut{columns, line, 0, 0, 0};
+    StraightCut cut{.between_columns = columns, .before = line};
     for (int place = 0; place < length; ++place) {
-      const TileId tile = mesh.tile_at(columns ? Coord{line, place} : Coord{place, line});
-      low += mesh.alive(tile) ? 1 : 0;
-      cut.links += mesh.link_alive(Mesh::link(tile, up)) ? 1 : 0;
+      low += mesh.alive(tile_of(line, place)) ? 1 : 0;
+      add_link(cut, tile_of(line, place));
+      // Of a ring the link from the last line to the first.
+      if (mesh.wraps(columns ? Dimension::x : Dimension::y)) add_link(cut, tile_of(lines - 1, place));
     }
     cut.low_tiles = low;
     cut.high_tiles = all - low;
@@ -128,7 +142,7 @@ std::optional<StraightCut> bisection(const Mesh& mesh) {
   std::optional<StraightCut> smallest;
   for (const StraightCut& cut : straight_cuts(mesh)) {
     if (!through_the_middle(cut, mesh)) continue;
-    if (!smallest || cut.links < smallest->links) smallest = cut;
+    if (!smallest || cut.rate < smallest->rate) smallest = cut;
   }
   return smallest;
 }
@@ -140,7 +154,7 @@ std::optional<Rational> uniform_cut_bound(const Mesh& mesh) {
     // Each tile of one side sends the share of the other side over the cut.
     const auto low = static_cast<std::int64_t>(cut.low_tiles),
                high = static_cast<std::int64_t>(cut.high_tiles);
-    const Rational allowed = Rational(low + high, low) * Rational(static_cast<std::int64_t>(cut.links), high);
+    const Rational allowed = Rational(low + high, low) * cut.rate / Rational(high);
     if (!bound || allowed < *bound) bound = allowed;
   }
   return bound;

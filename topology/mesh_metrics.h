@@ -22,11 +22,13 @@ struct DistanceMetrics {
 /// 65,536 tiles with faults: the searches would take longer than anyone waits.
 std::optional<DistanceMetrics> measure_distances(const Mesh& mesh);
 
-/// A straight cut between two neighbouring columns or rows.
+/// A straight cut that parts the first columns or rows from the others: between two neighbouring lines, and on a ring
+/// between its last and its first tile, too.
 struct StraightCut {
   bool between_columns = true;
   int before = 0;                ///< the line on the west or north side of it
   std::uint64_t links = 0;       ///< live ones across it, one way; as many lead back
+  Rational rate{0};              ///< their bandwidth, in plain links
   std::uint64_t low_tiles = 0;   ///< live ones on its west or north side
   std::uint64_t high_tiles = 0;  ///< on the other
 };
@@ -35,10 +37,10 @@ struct StraightCut {
 std::vector<StraightCut> straight_cuts(const Mesh& mesh);
 
 /// Of the cuts through the middle (with an odd number of lines, those on either side of the middle one) the
-/// one with the fewest live links, the first among equals. Nothing on a single tile.
+/// one with the least bandwidth, the first among equals. Nothing on a single tile.
 std::optional<StraightCut> bisection(const Mesh& mesh);
 
-/// Bytes that each live tile can send to random live tiles, itself included, in the time in which a link
+/// Bytes that each live tile can send to random live tiles, itself included, in the time in which a plain link
 /// carries one byte: no routes let more over the straight cuts. Nothing when no cut binds.
 std::optional<Rational> uniform_cut_bound(const Mesh& mesh);
 

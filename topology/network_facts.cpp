@@ -16,13 +16,34 @@ Rational rational(Bytes numerator, Bytes denominator = 1) {
   return {static_cast<std::int64_t>(numerator / common), static_cast<std::int64_t>(denominator / common)};
 }
 
+/// Dead ones too.
+std::uint64_t all_links(const Mesh& mesh) {
+  const auto rows = static_cast<std::uint64_t>(mesh.rows()), cols = static_cast<std::uint64_t>(mesh.cols());
+  const std::uint64_t in_row = cols - (mesh.wraps(Dimension::x) ? 0 : 1), in_column = rows - (mesh.wraps(Dimension::y) ? 0 : 1);
+  return 2 * (rows * in_row + cols * in_column);
+}
+
 std::uint64_t live_links(const Mesh& mesh) {
   std::uint64_t count = 0;
   for (LinkId link = 0; link < mesh.link_slots(); ++link) count += mesh.link_alive(link) ? 1 : 0;
   return count;
 }
 
-std::vector<LinkLoad> hottest_links(const ExpectedLoads& loads, std::size_t count) {
+/// In plain bytes (Mesh::plain_bytes()), but exact.
+Rational plain_load(const ExpectedLoads& loads, LinkId link, const Mesh& mesh) {
+  return rational(loads.parts[link], loads.parts_per_byte) / mesh.link_classes()[mesh.link_class(link)].rate;
+}
+
+Rational largest_load(const ExpectedLoads& loads, const Mesh& mesh) {
+  if (mesh.uniform()) return rational(summarize(loads.parts, mesh).largest, loads.parts_per_byte);
+  Rational largest(0);
+  for (LinkId link = 0; link < loads.parts.size(); ++link) {
+    if (loads.parts[link] > 0) largest = std::max(largest, plain_load(loads, link, mesh));
+  }
+  return largest;
+}
+
+std::vector<LinkLoad> hottest_links(const ExpectedLoads& loads, const Mesh& mesh, std::size_t count) {
   std::vector<LinkId> order;
   for (LinkId link = 0; link < loads.parts.size(); ++link) {
     if (loads.parts[link] > 0) order.push_back(link);
@@ -30,7 +51,8 @@ std::vector<LinkLoad> hottest_links(const ExpectedLoads& loads, std::size_t coun
   count = std::min(count, order.size());
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count);
   std::partial_sort(order.begin(), middle, order.end(), [&](LinkId a, LinkId b) {
-    return loads.parts[a] != loads.parts[b] ? loads.parts[a] > loads.parts[b] : a < b;
+    const Bytes of_a = mesh.plain_bytes(a, loads.parts[a]), of_b = mesh.plain_bytes(b, loads.parts[b]);
+    return of_a != of_b ? of_a > of_b : a < b;
   });
   order.resize(count);
   std::vector<LinkLoad> links;
@@ -66,16 +88,16 @@ TrafficFacts traffic_facts(const RoutingPolicy& policy, const Mesh& mesh, const 
                            std::size_t hottest) {
   const Demands demands = merged(demands_in);
   const ExpectedLoads loads = policy.expected_loads(mesh, demands);
-  const LoadSummary summary = summarize(loads.parts);
+  const LoadSummary summary = summarize(loads.parts, mesh);
   TrafficFacts facts;
   facts.pairs = demands.size();
   for (const Demand& demand : demands) facts.bytes += demand.bytes;
   facts.byte_hops = rational(summary.byte_hops, loads.parts_per_byte);
-  facts.largest = rational(summary.largest, loads.parts_per_byte);
+  facts.largest = largest_load(loads, mesh);
   const std::uint64_t links = live_links(mesh);
   if (links > 0) facts.mean = facts.byte_hops / rational(links);
   facts.bound = cut_bound(mesh, demands);
-  facts.hottest = hottest_links(loads, hottest);
+  facts.hottest = hottest_links(loads, mesh, hottest);
   return facts;
 }
 
@@ -88,7 +110,7 @@ std::optional<UniformSaturation> uniform_saturation(const RoutingPolicy& policy,
   }
   try {
     if (const auto loads = policy.uniform_loads(mesh)) {
-      return saturation(tiles, rational(summarize(loads->parts).largest, loads->parts_per_byte), false);
+      return saturation(tiles, largest_load(*loads, mesh), false);
     }
   } catch (const PlanError& error) {
     why_not = error.what();
@@ -107,8 +129,7 @@ NetworkFacts network_facts(const RoutingPolicy& policy, const Mesh& mesh, unsign
   facts.virtual_channels = virtual_channels;
   facts.tiles = mesh.tile_count();
   facts.live_tiles = live_tiles(mesh);
-  facts.links = 2 * (2 * facts.tiles - static_cast<std::uint64_t>(mesh.rows()) -
-                     static_cast<std::uint64_t>(mesh.cols()));
+  facts.links = all_links(mesh);
   facts.live_links = live_links(mesh);
   facts.distances = measure_distances(mesh);
   facts.bisection = bisection(mesh);

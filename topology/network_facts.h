@@ -26,17 +26,17 @@ struct TrafficFacts {
   std::uint64_t pairs = 0;        ///< of tiles that exchange something, a tile and itself left out
   Bytes bytes = 0;                ///< of those pairs
   Rational byte_hops;             ///< sum of all loads
-  Rational largest;               ///< bytes on the most loaded link
+  Rational largest;               ///< bytes on the most loaded link, as plain ones (Mesh::plain_bytes())
   Rational mean;                  ///< over all live links
   Bytes bound = 0;                ///< no routes at all have a smaller largest load (cut_bound())
-  std::vector<LinkLoad> hottest;  ///< the most loaded first, those of equal load in the order of LinkId
+  std::vector<LinkLoad> hottest;  ///< the longest busy first, equal ones in the order of LinkId
 };
 /// Throws PlanError when a demand has no live route.
 TrafficFacts traffic_facts(const RoutingPolicy& policy, const Mesh& mesh, const Demands& demands,
                            std::size_t hottest = 10);
 
 /// Loads at which uniform traffic saturates the most loaded link, in bytes that each live tile sends in the
-/// time in which a link carries one byte. Injection and ejection may bind earlier.
+/// time in which a plain link carries one byte. Injection and ejection may bind earlier.
 struct UniformSaturation {
   bool bound = false;  ///< only that no routes do better is known, from straight cuts
   Rational with_self;  ///< destinations are all live tiles, the sender included

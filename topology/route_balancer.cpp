@@ -1,7 +1,6 @@
 #include "topology/route_balancer.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/error.h"
 #include "topology/balanced_routing.h"
@@ -19,8 +18,6 @@ constexpr int kSweeps = 8;
 
 constexpr LinkId kNoLink = ~LinkId{0};
 constexpr std::uint8_t kEveryOutput = 0b1111;
-
-int distance(Coord a, Coord b) { return std::abs(a.x - b.x) + std::abs(a.y - b.y); }
 
 }  // namespace
 
@@ -64,12 +61,12 @@ void RouteBalancer::run() {
 
 void RouteBalancer::refine(Bytes bound) {
   work_end_ = work_ + kMaxRefineWork;
-  LoadSummary best = summarize(loads_);
+  LoadSummary best = summarize(loads_, mesh_);
   LinkBytes best_loads = loads_;
   std::map<TileId, HopRow> best_rows = rows_;
   for (int sweep = 0; sweep < kSweeps && best.largest > bound && relieve_every_link(); ++sweep) {
     run();
-    const LoadSummary now = summarize(loads_);
+    const LoadSummary now = summarize(loads_, mesh_);
     if (!(now < best)) continue;
     best = now;
     best_loads = loads_;
@@ -85,14 +82,14 @@ bool RouteBalancer::relieve_every_link() {
   for (LinkId link = 0; link < loads_.size(); ++link) {
     if (loads_[link] > 0) links.push_back(link);
   }
-  std::stable_sort(links.begin(), links.end(), [this](LinkId a, LinkId b) { return loads_[a] > loads_[b]; });
+  std::stable_sort(links.begin(), links.end(), [this](LinkId a, LinkId b) { return load(a) > load(b); });
   bool moved = false;
   for (const LinkId link : links) moved |= work_ < work_end_ && relieve(link);
   return moved;
 }
 
 std::optional<LinkId> RouteBalancer::hottest() {
-  while (!heap_.empty() && loads_[heap_.front().link] != heap_.front().bytes) {
+  while (!heap_.empty() && load(heap_.front().link) != heap_.front().bytes) {
     std::pop_heap(heap_.begin(), heap_.end());
     heap_.pop_back();
   }
@@ -105,19 +102,19 @@ void RouteBalancer::set_load(LinkId link, Bytes bytes) {
   if (heap_.size() > 4 * loads_.size()) {
     heap_.clear();
     for (LinkId each = 0; each < loads_.size(); ++each) {
-      if (loads_[each] > 0) heap_.push_back({loads_[each], each});
+      if (loads_[each] > 0) heap_.push_back({load(each), each});
     }
     std::make_heap(heap_.begin(), heap_.end());
   }
   if (bytes == 0) return;
-  heap_.push_back({bytes, link});
+  heap_.push_back({load(link), link});
   std::push_heap(heap_.begin(), heap_.end());
 }
 
 /// Moves routes to one destination off a link or to where it carries less; false when none can move. Tried in
 /// this order: the routes over the link together, each of them alone, all routes to the destination together.
 bool RouteBalancer::relieve(LinkId hottest) {
-  const Bytes below = loads_[hottest];
+  const Bytes below = load(hottest);
   const std::vector<Crossing> all = crossings(hottest);
   const auto any_moves = [&](const auto& move_of) {
     return std::any_of(all.begin(), all.end(),
@@ -267,9 +264,9 @@ std::optional<RouteBalancer::Path> RouteBalancer::find_path(const Flow& flow, By
 void RouteBalancer::reach(const Flow& flow, LinkId link, const Label* from, LinkId before, Bytes below) {
   ++work_;
   if (!mesh_.link_alive(link)) return;
-  const Bytes load = loads_[link] + flow.demand.bytes;
+  const Bytes load = mesh_.plain_bytes(link, loads_[link] + flow.demand.bytes);
   const int hops = from == nullptr ? 1 : from->hops + 1;
-  const int left = distance(coords_[target_[link]], coords_[flow.demand.destination]);
+  const int left = mesh_.distance(coords_[target_[link]], coords_[flow.demand.destination]);
   if (load >= below || hops + left > flow.longest) return;
   const Bytes largest = from == nullptr ? load : std::max(from->largest, load);
   Label& label = labels_[link];

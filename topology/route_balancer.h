@@ -43,7 +43,7 @@ class RouteBalancer {
     std::vector<FlowId> flows;  ///< most bytes first
   };
   struct LinkLoad {
-    Bytes bytes = 0;
+    Bytes bytes = 0;  ///< plain ones
     LinkId link = 0;
     /// Whether it comes after another in the heap.
     bool operator<(const LinkLoad& other) const {
@@ -54,10 +54,12 @@ class RouteBalancer {
   struct Label {
     std::uint32_t search = 0;  ///< the search that wrote it
     int hops = 0;
-    Bytes largest = 0;  ///< load on the way, the flow included
+    Bytes largest = 0;  ///< load on the way in plain bytes, the flow included
     LinkId before = 0;
   };
 
+  /// In plain bytes: what links of different bandwidth compare in.
+  Bytes load(LinkId link) const { return mesh_.plain_bytes(link, loads_[link]); }
   /// The most loaded link, the first of several; nothing when no link is loaded.
   std::optional<LinkId> hottest();
   void set_load(LinkId link, Bytes bytes);

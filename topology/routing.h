@@ -9,9 +9,6 @@
 
 namespace wafersim::topology {
 
-/// The dimension along which a packet goes first.
-enum class Dimension : std::uint8_t { x, y };
-
 /// A routing function: the policy whose outputs depend on place and destination only.
 class Routing : public RoutingPolicy {
  public:
@@ -31,7 +28,7 @@ class Routing : public RoutingPolicy {
 
   const Routing* fixed(unsigned) const final { return this; }
   OutputSet outputs(TileId at, Hop came, const Travel& travel) const final;
-  TurnSets class_turns(const Mesh& mesh, unsigned vc_class) const final;
+  TurnSets class_turns(const Mesh& mesh, unsigned vc_class) const override;
   ExpectedLoads expected_loads(const Mesh& mesh, const Demands& demands) const final;
   std::optional<ExpectedLoads> uniform_loads(const Mesh& mesh) const final;
 };

@@ -91,10 +91,12 @@ class Starts {
  public:
   explicit Starts(const Mesh& mesh) : mesh_(mesh) {}
 
-  std::size_t size() const { return mesh_.has_faults() ? 4 : turn_models().size(); }
-  Start make(std::size_t index) const { return mesh_.has_faults() ? up_down(index) : turn_model(index); }
+  std::size_t size() const { return needs_order() ? 4 : turn_models().size(); }
+  Start make(std::size_t index) const { return needs_order() ? up_down(index) : turn_model(index); }
 
  private:
+  /// Turn models know no way round faults, and forbid no cycle along a ring.
+  bool needs_order() const { return mesh_.has_faults() || mesh_.wraps(); }
   Start turn_model(std::size_t index) const {
     const TurnModel& model = turn_models()[index];
     return {"turn model, " + model.name,
@@ -155,7 +157,7 @@ std::vector<std::size_t> ranked(const Starts& starts, const Mesh& mesh, const De
     const Start start = starts.make(index);
     RouteBalancer balancer(mesh, *start.routing, start.turns, demands);
     balancer.run();
-    found.emplace_back(summarize(balancer.loads()), index);
+    found.emplace_back(summarize(balancer.loads(), mesh), index);
   }
   std::sort(found.begin(), found.end());
   std::vector<std::size_t> order;
@@ -163,12 +165,12 @@ std::vector<std::size_t> ranked(const Starts& starts, const Mesh& mesh, const De
   return order;
 }
 
-/// The routes of xy where they are alive, else those of `table`.
+/// The routes of xy where they are alive and need no second class of virtual channels, else those of `table`.
 void measure_baseline(RoutingReport& report, const Routing& table, const Mesh& mesh, const Demands& demands) {
   const std::unique_ptr<Routing> xy = make_xy_routing(mesh);
-  const bool xy_delivers = delivers_all(*xy, mesh, demands);
+  const bool xy_delivers = !mesh.wraps() && delivers_all(*xy, mesh, demands);
   report.baseline = xy_delivers ? "xy" : "table";
-  report.before = summarize(link_loads(xy_delivers ? *xy : table, mesh, demands));
+  report.before = summarize(link_loads(xy_delivers ? *xy : table, mesh, demands), mesh);
   report.bound = cut_bound(mesh, demands);
 }
 
@@ -189,9 +191,9 @@ BalancedRoutes balance_routes(const Mesh& mesh, const Demands& demands_in) {
     Start start = starts.make(index);
     RouteBalancer balancer(mesh, *start.routing, start.turns, demands);
     balancer.run();
-    const Bytes unrefined = summarize(balancer.loads()).largest;
+    const Bytes unrefined = summarize(balancer.loads(), mesh).largest;
     balancer.refine(best.report.bound);
-    const LoadSummary after = summarize(balancer.loads());
+    const LoadSummary after = summarize(balancer.loads(), mesh);
     const bool worthwhile = unrefined - after.largest >= ceil_div(unrefined, kWorthwhilePart);
     if (best.routing && !(after < best.report.after)) continue;
     std::map<TileId, HopRow> rows = balancer.take_rows();

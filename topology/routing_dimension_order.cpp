@@ -4,10 +4,6 @@
 namespace wafersim::topology {
 namespace {
 
-constexpr Dimension axis_of(Direction direction) {
-  return direction == Direction::east || direction == Direction::west ? Dimension::x : Dimension::y;
-}
-
 constexpr std::optional<Direction> step(Dimension axis, Coord from, Coord to) {
   if (axis == Dimension::x && from.x != to.x) return to.x > from.x ? Direction::east : Direction::west;
   if (axis == Dimension::y && from.y != to.y) return to.y > from.y ? Direction::south : Direction::north;
@@ -66,14 +62,19 @@ class DimensionOrderRouting final : public Routing {
   std::vector<Coord> coords_;  ///< by tile: next() is on the simulator's hot path and a division is slow
 };
 
+std::unique_ptr<Routing> make_dimension_order(const Mesh& mesh, std::string name, Dimension first) {
+  if (mesh.wraps()) return make_ring_order_routing(mesh, std::move(name), first);
+  return std::make_unique<DimensionOrderRouting>(mesh, std::move(name), first);
+}
+
 }  // namespace
 
 std::unique_ptr<Routing> make_xy_routing(const Mesh& mesh) {
-  return std::make_unique<DimensionOrderRouting>(mesh, "xy", Dimension::x);
+  return make_dimension_order(mesh, "xy", Dimension::x);
 }
 
 std::unique_ptr<Routing> make_yx_routing(const Mesh& mesh) {
-  return std::make_unique<DimensionOrderRouting>(mesh, "yx", Dimension::y);
+  return make_dimension_order(mesh, "yx", Dimension::y);
 }
 
 }  // namespace wafersim::topology

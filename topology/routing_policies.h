@@ -11,10 +11,13 @@ namespace wafersim::topology {
 /// The policies behind make_routing and make_routing_policy, one source file each. `mesh` must outlive the
 /// result.
 
-/// Dimension order, x first: first along the row to the destination's column, then along that column.
+/// Dimension order, x first: first along the row to the destination's column, then along that column. Where rows or
+/// columns are rings, the shorter way round (make_ring_order_routing()).
 std::unique_ptr<Routing> make_xy_routing(const Mesh& mesh);
 /// Dimension order, y first.
 std::unique_ptr<Routing> make_yx_routing(const Mesh& mesh);
+/// Dimension order on a mesh with rings, in two classes of virtual channels parted by a dateline on each ring.
+std::unique_ptr<Routing> make_ring_order_routing(const Mesh& mesh, std::string name, Dimension first);
 /// Shortest live paths under the up*/down* rule, one byte for each pair of tiles.
 /// Throws PlanError above 65,536 tiles.
 std::unique_ptr<Routing> make_table_routing(const Mesh& mesh);

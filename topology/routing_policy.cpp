@@ -59,7 +59,12 @@ const std::vector<std::string>& routing_policy_names() {
 std::unique_ptr<RoutingPolicy> make_routing_policy(const std::string& name, const Mesh& mesh,
                                                    const Demands& demands) {
   for (const Policy& policy : kPolicies) {
-    if (name == policy.name) return policy.make(mesh);
+    if (name != policy.name) continue;
+    if (mesh.wraps()) {
+      throw PlanError(fmt::format("router.routing: '{}' cannot route on a {}; there are {}", name, mesh.topology_name(),
+                                  join(routing_names())));
+    }
+    return policy.make(mesh);
   }
   for (const std::string& known : routing_names()) {
     if (name == known) return make_routing(name, mesh, demands);

@@ -128,7 +128,7 @@ const std::vector<std::string>& routing_policy_names();
 /// * `o1turn`: `xy` or `yx`, drawn for each packet, each in a class of its own;
 /// * `valiant`: to a tile drawn for each packet, and from there to the destination;
 /// * `west_first`, `north_last`, `negative_first`, `odd_even`: minimal and partially adaptive.
-/// Throws PlanError for an unknown name; as make_routing does; when dead tiles or links block all permitted
+/// These know meshes only: on rings they throw PlanError. Throws PlanError for an unknown name; as make_routing does; when dead tiles or links block all permitted
 /// ways of some pair of live tiles (names the pair and what is dead; `valiant`: only when they cut the mesh
 /// apart).
 std::unique_ptr<RoutingPolicy> make_routing_policy(const std::string& name, const Mesh& mesh,

@@ -18,11 +18,11 @@ constexpr bool horizontal(Hop hop) { return hop == Hop::east || hop == Hop::west
 /// link of a route's second half leads to a higher rank and every link of its first half to a lower one, no
 /// cycle of links can wait for itself (up*/down*, Schroeder et al., Autonet, 1991).
 ///
-/// The rule depends on whether a packet has gone down yet; next(at, destination) does not know. It need not:
-/// where a purely downward path from `at` exists, all links on it being one level each, it is as long as the
-/// difference of the levels, and no path is shorter. So a tile with a downward path takes it, which keeps a
-/// packet that goes down going down, and the other tiles take the parent nearest to the destination. Both are
-/// the shortest that the rule permits. Ties go along x first. The root reaches everything in its part
+/// The rule depends on whether a packet has gone down yet; next(at, destination) does not know. So a tile with
+/// a downward path takes it, which keeps a packet that goes down going down, and the other tiles take the parent
+/// nearest to the destination. On a mesh both are the shortest that the rule permits: a downward path, all links
+/// on it being one level each, is as long as the difference of the levels. Rings of odd length have links within
+/// a level, and a downward path may then be longer than one that first goes up. Ties go along x first. The root reaches everything in its part
 /// downwards, so live tiles that are connected always have a route.
 class TableRouting final : public Routing {
  public:
@@ -73,8 +73,9 @@ class TableRouting final : public Routing {
       const auto [first, last] = order.up_links(child);
       for (const UpLink* up = first; up != last; ++up) {
         const Hop down = to_hop(opposite(up->direction));
-        if (lengths[up->parent] != kNoPath && !horizontal(down)) continue;
-        lengths[up->parent] = lengths[child] + 1;
+        const std::uint32_t length = lengths[child] + 1, known = lengths[up->parent];
+        if (length > known || (length == known && !horizontal(down))) continue;
+        lengths[up->parent] = length;
         hops[order.tile(up->parent)] = down;
       }
     }

@@ -90,8 +90,12 @@ std::vector<Coord> snake(const Shape& shape) {
   return positions;
 }
 
-CycleOrder hamiltonian_cycle(const Shape& shape) {
+CycleOrder hamiltonian_cycle(const Shape& shape, bool closed) {
   CycleOrder order;
+  if (closed && (shape.rows == 1 || shape.cols == 1)) {
+    order.positions = row_major(shape);
+    return order;
+  }
   order.positions = cycle_positions(shape);
   order.closing_hops = longest_step(order.positions);
   return order;

@@ -28,7 +28,8 @@ std::vector<TileId> roots_near_corners(const Mesh& mesh);
 std::vector<TileId> roots_near(const Mesh& mesh, Coord corner);
 
 /// All live tiles ranked breadth first from the root of their connected part, part after part. `up` means to
-/// a lower rank. A mesh is bipartite, so a link joins neighbouring levels, never two tiles of the same level.
+/// a lower rank. A mesh is bipartite, so a link joins neighbouring levels; of rings of odd length one may join two
+/// tiles of the same level.
 class UpDownOrder {
  public:
   UpDownOrder(const Mesh& mesh, const std::vector<TileId>& roots);

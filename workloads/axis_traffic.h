@@ -68,10 +68,10 @@ struct RankFlow {
 
 /// One occurrence of a traffic within a group that lies in `shape` with its ranks at `positions`. `algorithm`
 /// is that of a collective (docs/model.md, "Collectives"), `stream` that of a tensor stream; other patterns
-/// ignore them. Into how many chunks a vector is cut makes no difference. Throws InternalError for a
+/// ignore them; `closed` as in Group. Into how many chunks a vector is cut makes no difference. Throws InternalError for a
 /// collective with `automatic`.
 std::vector<RankFlow> group_flows(const AxisTraffic& traffic, const topology::Shape& shape,
                                   const std::vector<topology::Coord>& positions, Collective algorithm,
-                                  const StreamSpec& stream);
+                                  const StreamSpec& stream, bool closed = false);
 
 }  // namespace wafersim::workloads

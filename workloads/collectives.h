@@ -18,6 +18,7 @@ struct Group {
   std::uint32_t first_peer =
       0;  ///< peers[first_peer + (other + size - rank) % size] of the tile is member `other` ...
   std::vector<std::uint32_t> peers{};  ///< ... unless the indices are given, by member
+  bool closed = false;  ///< the last place of a single row or column is as near to the first as neighbours are
   std::uint32_t peer(int other) const {
     if (!peers.empty()) return peers[static_cast<std::size_t>(other)];
     return first_peer + static_cast<std::uint32_t>((other + size - rank) % size);

@@ -17,8 +17,8 @@ enum class Phase { reduce, gather };
 /// The messages of a collective or a stream, between the members of one group.
 class GroupFlows {
  public:
-  GroupFlows(const AxisTraffic& traffic, const Shape& shape, const std::vector<Coord>& positions)
-      : bytes_(traffic.bytes()), shape_(shape), positions_(positions), rank_at_(positions.size()) {
+  GroupFlows(const AxisTraffic& traffic, const Shape& shape, const std::vector<Coord>& positions, bool closed)
+      : bytes_(traffic.bytes()), shape_(shape), positions_(positions), closed_(closed), rank_at_(positions.size()) {
     for (int rank = 0; rank < shape.size(); ++rank) {
       const auto number = static_cast<std::size_t>(rank);
       rank_at_[place(positions[number])] = rank;
@@ -59,7 +59,7 @@ class GroupFlows {
 
   /// Each member passes on all shards but one: its own sum, or what the next member had from the start.
   void ring(Phase phase) {
-    const std::vector<int> order = ranks_along(topology::hamiltonian_cycle(shape_).positions);
+    const std::vector<int> order = ranks_along(topology::hamiltonian_cycle(shape_, closed_).positions);
     for (std::size_t i = 0; i < order.size(); ++i) {
       const int next = order[(i + 1) % order.size()];
       send(order[i], next, bytes_ - shard(phase == Phase::reduce ? order[i] : next));
@@ -176,6 +176,7 @@ class GroupFlows {
   Bytes bytes_;
   Shape shape_;
   std::vector<Coord> positions_;
+  bool closed_;
   std::vector<int> rank_at_;   ///< by place, row-major
   std::vector<Bytes> shards_;  ///< by rank
   std::vector<int> tree_;
@@ -215,11 +216,11 @@ void add_collective(GroupFlows& flows, TrafficPattern pattern, Collective algori
 
 std::vector<RankFlow> group_flows(const AxisTraffic& traffic, const Shape& shape,
                                   const std::vector<Coord>& positions, Collective algorithm,
-                                  const StreamSpec& stream) {
+                                  const StreamSpec& stream, bool closed) {
   require_invariant(static_cast<std::size_t>(shape.size()) == positions.size(),
                     "each member of a group has a position");
   if (shape.size() == 1 || traffic.bytes() == 0) return {};
-  GroupFlows flows(traffic, shape, positions);
+  GroupFlows flows(traffic, shape, positions, closed);
   switch (traffic.pattern) {
     case TrafficPattern::all_gather:
     case TrafficPattern::reduce_scatter:

@@ -291,8 +291,48 @@ Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) {
     }
     tiles_[at] = mesh.tile_at({corner.x + place.x, corner.y + place.y});
   }
-  if (!strided) return;
-  for (const AxisRequest& axis : axes) observe(axis.axis, mesh);
+  for (const AxisRequest& axis : axes) {
+    if (strided) observe(axis.axis, mesh);
+  }
+  find_closed(mesh);
+}
+
+namespace {
+
+/// Of the tiles of a group: its places in a single row or column, one after the other, are equally far apart, round the end.
+bool closes(const std::vector<TileId>& tiles, const Shape& shape, const std::vector<Coord>& positions, const Mesh& mesh) {
+  if (shape.size() < 3 || (shape.rows != 1 && shape.cols != 1)) return false;
+  std::vector<TileId> line(tiles.size());
+  for (std::size_t rank = 0; rank < tiles.size(); ++rank) {
+    line[static_cast<std::size_t>(positions[rank].x + positions[rank].y)] = tiles[rank];
+  }
+  const int apart = mesh.distance(line[0], line[1]);
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (mesh.distance(line[i], line[(i + 1) % line.size()]) != apart) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Mapping::find_closed(const Mesh& mesh) {
+  if (!mesh.wraps()) return;
+  for (const auto& [axis, shape] : shapes_) {
+    bool all = true;
+    for (const std::size_t start : first_members(axis)) {
+      std::vector<TileId> members;
+      for (int rank = 0; rank < shape.size(); ++rank) {
+        members.push_back(tiles_[start + static_cast<std::size_t>(rank) * strides_[static_cast<std::size_t>(axis)]]);
+      }
+      all = all && closes(members, shape, positions_.at(axis), mesh);
+    }
+    if (all) closed_.insert(axis);
+  }
+}
+
+bool Mapping::replicas_closed() const {
+  const bool one_dp = degrees_[static_cast<std::size_t>(Axis::dp)] == 1, one_ep = degrees_[static_cast<std::size_t>(Axis::ep)] == 1;
+  return (one_ep && axis_closed(Axis::dp)) || (one_dp && axis_closed(Axis::ep));
 }
 
 std::size_t Mapping::index(const Ranks& ranks) const {

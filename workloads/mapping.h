@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "topology/mesh.h"
@@ -48,6 +49,9 @@ class Mapping {
   /// Where each rank of an axis sits in that shape, in rank order; hop counts between ranks scale with the
   /// inner rectangle.
   const std::vector<topology::Coord>& axis_positions(Axis axis) const;
+  /// The groups of an axis make a single row or column of three and more whose ends are as near to each other as
+  /// neighbours in it: it goes round a whole ring of the mesh.
+  bool axis_closed(Axis axis) const { return closed_.contains(axis); }
 
   /// The replicas, over ep and dp, through the member with the given other ranks: their tiles by replica
   /// (PlanSpec::replica), and the grid that they make, the shape of the inner of the two axes in each place of the
@@ -55,9 +59,12 @@ class Mapping {
   std::vector<TileId> replicas(Ranks ranks) const;
   topology::Shape replica_shape() const;
   std::vector<topology::Coord> replica_positions() const;
+  /// As axis_closed(), where one of the two axes makes up the replicas.
+  bool replicas_closed() const;
 
  private:
   void observe(Axis axis, const topology::Mesh& mesh);
+  void find_closed(const topology::Mesh& mesh);
   std::size_t index(const Ranks& ranks) const;
   std::vector<std::size_t> first_members(Axis axis) const;
   std::array<int, kAxes> degrees_{};
@@ -67,6 +74,7 @@ class Mapping {
   std::map<Axis, topology::Shape> shapes_;
   std::map<Axis, AxisMapping> laid_out_;
   std::map<Axis, std::vector<topology::Coord>> positions_;
+  std::set<Axis> closed_;
 };
 
 }  // namespace wafersim::workloads

@@ -38,7 +38,7 @@ bool next_group(Axis of, bool replicas, const RankSpans& spans, Ranks& ranks) {
 MappingLoads::MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSpec& plan,
                            const models::HardwareModel& hardware, const topology::Routing& routing,
                            const topology::Mesh& mesh)
-    : plan_(plan), hardware_(hardware), meter_(routing, mesh) {
+    : plan_(plan), hardware_(hardware), mesh_(mesh), meter_(routing, mesh) {
   std::map<std::tuple<Axis, bool, RankSpans>, std::size_t> known;
   for (const AxisTraffic& part : traffic) {
     const auto [found, fresh] = known.emplace(std::tuple(part.axis, part.replicas, part.spans), sets_.size());
@@ -47,15 +47,16 @@ MappingLoads::MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSp
   }
 }
 
-Collective MappingLoads::algorithm(const AxisTraffic& traffic, const topology::Shape& shape) {
+Collective MappingLoads::algorithm(const AxisTraffic& traffic, const topology::Shape& shape, bool closed) {
   const std::optional<CollectiveKind> kind = kind_of(traffic.pattern);
   if (!kind) return plan_.collectives;
-  const auto key = std::tuple(traffic.pattern, shape.rows, shape.cols, traffic.bytes());
+  const auto key = std::tuple(traffic.pattern, shape.rows, shape.cols, closed, traffic.bytes());
   const auto known = algorithms_.find(key);
   if (known != algorithms_.end()) return known->second;
   Group group;
   group.size = shape.size();
   group.shape = shape;
+  group.closed = closed;
   const Collective chosen = choose_algorithm(plan_.collectives, *kind, group, traffic.bytes(), hardware_);
   algorithms_.emplace(key, chosen);
   return chosen;
@@ -72,17 +73,18 @@ const std::vector<RankFlow>& MappingLoads::flows(GroupSet& set, const Mapping& m
   const std::vector<topology::Coord> positions = set.replicas ? mapping.replica_positions()
                                                  : whole      ? mapping.axis_positions(set.axis)
                                                               : topology::row_major(shape);
+  const bool closed = set.replicas ? mapping.replicas_closed() : whole && mapping.axis_closed(set.axis);
   for (const Arrangement& known : set.arrangements) {
-    if (known.shape == shape && known.positions == positions) return known.flows;
+    if (known.shape == shape && known.positions == positions && known.closed == closed) return known.flows;
   }
   std::map<std::pair<int, int>, Bytes> sums;
   for (const AxisTraffic& traffic : set.traffic) {
     for (const RankFlow& flow :
-         group_flows(traffic, shape, positions, algorithm(traffic, shape), plan_.stream)) {
+         group_flows(traffic, shape, positions, algorithm(traffic, shape, closed), plan_.stream, closed)) {
       sums[{flow.from, flow.to}] += flow.bytes * traffic.times;
     }
   }
-  Arrangement& made = set.arrangements.emplace_back(Arrangement{shape, positions, {}});
+  Arrangement& made = set.arrangements.emplace_back(Arrangement{shape, positions, closed, {}});
   for (const auto& [ranks, bytes] : sums) made.flows.push_back({ranks.first, ranks.second, bytes});
   return made.flows;
 }
@@ -122,7 +124,7 @@ std::optional<topology::LoadSummary> MappingLoads::measure(const Mapping& mappin
   const bool delivered =
       for_each_demand(mapping, [this](const topology::Demand& demand) { return meter_.add(demand); });
   if (!delivered) return std::nullopt;
-  return topology::summarize(meter_.loads());
+  return topology::summarize(meter_.loads(), mesh_);
 }
 
 topology::Demands MappingLoads::demands(const Mapping& mapping) {

@@ -34,6 +34,7 @@ class MappingLoads {
   struct Arrangement {
     topology::Shape shape;
     std::vector<topology::Coord> positions;
+    bool closed;
     std::vector<RankFlow> flows;
   };
   /// All traffic of one axis between the same groups.
@@ -48,13 +49,14 @@ class MappingLoads {
   template <class Visit>
   bool for_each_demand(const Mapping& mapping, const Visit& visit);
   const std::vector<RankFlow>& flows(GroupSet& set, const Mapping& mapping);
-  Collective algorithm(const AxisTraffic& traffic, const topology::Shape& shape);
+  Collective algorithm(const AxisTraffic& traffic, const topology::Shape& shape, bool closed);
 
   const PlanSpec& plan_;
   const models::HardwareModel& hardware_;
+  const topology::Mesh& mesh_;
   std::vector<GroupSet> sets_;
   topology::LoadMeter meter_;
-  std::map<std::tuple<TrafficPattern, int, int, Bytes>, Collective> algorithms_;  ///< that `auto` stands for
+  std::map<std::tuple<TrafficPattern, int, int, bool, Bytes>, Collective> algorithms_;  ///< that `auto` stands for
 };
 
 }  // namespace wafersim::workloads

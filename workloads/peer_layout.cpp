@@ -24,12 +24,13 @@ PeerLayout::PeerLayout(const PlanSpec& plan, const Mapping& mapping)
 }
 
 Group PeerLayout::group(Axis axis, int rank) const {
-  return {axis, plan_.degree(axis), rank, mapping_.axis_shape(axis), mapping_.axis_positions(axis), of(axis)};
+  return {axis, plan_.degree(axis), rank, mapping_.axis_shape(axis), mapping_.axis_positions(axis), of(axis),
+          {},   mapping_.axis_closed(axis)};
 }
 
 Replicas PeerLayout::replicas(const Ranks& ranks) const {
   const Group all{Axis::dp,           plan_.dp,    plan_.replica(ranks), mapping_.replica_shape(),
-                  replica_positions_, of(Axis::dp)};
+                  replica_positions_, of(Axis::dp), {},                  mapping_.replicas_closed()};
   Group experts = group(Axis::dp, ranks.dp);
   Ranks other = ranks;
   for (other.dp = 0; other.dp < experts.size; ++other.dp)

@@ -77,7 +77,7 @@ StreamLine stream_line(const Group& group, const StreamSpec& spec) {
 
 StreamLine stream_ring(const Group& group) {
   StreamLine ring{group, StreamVariant::wrapped_ring, StreamRelay::cut_through,
-                  collectives::ranks_along(group, topology::hamiltonian_cycle(group.shape).positions), 0};
+                  collectives::ranks_along(group, topology::hamiltonian_cycle(group.shape, group.closed).positions), 0};
   ring.place = collectives::index_of(ring.members, group.rank);
   return ring;
 }

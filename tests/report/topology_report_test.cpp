@@ -20,7 +20,7 @@ struct Fixture {
         policy(topology::make_routing_policy(routing, mesh, demands)),
         facts(topology::network_facts(*policy, mesh, channels, demands)) {}
 
-  TopologyReport report() const { return {"net", mesh, Rational(3, 2), {Rational(2'000'000'000)}, facts}; }
+  TopologyReport report() const { return {"net", mesh, {{Rational(3, 2), 1, 1}}, {Rational(2'000'000'000)}, facts}; }
   nlohmann::json json() const { return nlohmann::json::parse(topology_json(report())); }
 };
 

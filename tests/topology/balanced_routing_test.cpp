@@ -13,7 +13,7 @@ namespace {
 Mesh mesh_of(int rows, int cols) { return Mesh(MeshSpec{{rows, cols}, {}, {}}); }
 
 LoadSummary loads_under(const std::string& policy, const Mesh& mesh, const Demands& demands) {
-  return summarize(link_loads(*make_routing(policy, mesh, demands), mesh, demands));
+  return summarize(link_loads(*make_routing(policy, mesh, demands), mesh, demands), mesh);
 }
 
 /// Every live pair of a connected part is delivered (route() checks that links live and that it ends), and no
@@ -80,7 +80,7 @@ TEST(Balanced, TwoFlowsThatNeedNotShareALinkDoNot) {
   EXPECT_EQ(routes.report.before, (LoadSummary{200, 400}));
   EXPECT_EQ(routes.report.after, (LoadSummary{100, 400}));
   EXPECT_EQ(routes.report.moved_destinations, 1u);
-  EXPECT_EQ(summarize(link_loads(*routes.routing, mesh, demands)), routes.report.after);
+  EXPECT_EQ(summarize(link_loads(*routes.routing, mesh, demands), mesh), routes.report.after);
 }
 
 TEST(Balanced, ADetourOfTwoHopsMayBeTheOnlyWay) {
@@ -124,7 +124,7 @@ TEST(Balanced, NeverWorseThanXyAndFreeOfDeadlock) {
     const Mesh mesh(spec);
     const Demands demands = random_demands(mesh, seed);
     const BalancedRoutes routes = balance_routes(mesh, demands);
-    const LoadSummary after = summarize(link_loads(*routes.routing, mesh, demands));
+    const LoadSummary after = summarize(link_loads(*routes.routing, mesh, demands), mesh);
     EXPECT_EQ(after, routes.report.after);
     EXPECT_EQ(routes.report.before, loads_under("xy", mesh, demands));
     EXPECT_FALSE(routes.report.before < after);
@@ -148,7 +148,7 @@ TEST(Balanced, WithFaultsNeverWorseThanTableAndAllPairsDelivered) {
       return table->next(demand.source, demand.destination) == Hop::unreachable;
     });
     const BalancedRoutes routes = balance_routes(mesh, demands);
-    const LoadSummary after = summarize(link_loads(*routes.routing, mesh, demands));
+    const LoadSummary after = summarize(link_loads(*routes.routing, mesh, demands), mesh);
     EXPECT_EQ(after, routes.report.after);
     EXPECT_FALSE(loads_under("table", mesh, demands) < after);
     expect_sound(*routes.routing, mesh);

@@ -66,8 +66,8 @@ TEST(EvenSplit, KeepsEveryByte) {
     for (const char* name : {"north_last", "odd_even", "negative_first", "west_first"}) {
       if (mesh.has_faults() && std::string(name) != "north_last") continue;
       const LinkBytes loads = even_split_loads(*make_routing_policy(name, mesh), mesh, demands);
-      EXPECT_EQ(summarize(loads).byte_hops, byte_hops) << name;
-      EXPECT_GE(summarize(loads).largest, cut_bound(mesh, demands)) << name;
+      EXPECT_EQ(summarize(loads, mesh).byte_hops, byte_hops) << name;
+      EXPECT_GE(summarize(loads, mesh).largest, cut_bound(mesh, demands)) << name;
       for (LinkId link = 0; link < mesh.link_slots(); ++link) {
         EXPECT_TRUE(loads[link] == 0 || mesh.link_alive(link));
       }

@@ -17,7 +17,7 @@ TEST(LinkLoads, EveryLinkOfARouteCarriesTheDemand) {
   for (const LinkId link : route(*xy, mesh, 0, 8)) expected[link] += 100;
   expected[Mesh::link(8, Direction::north)] = 7;
   EXPECT_EQ(loads, expected);
-  EXPECT_EQ(summarize(loads), (LoadSummary{100, 4 * 100 + 7}));
+  EXPECT_EQ(summarize(loads, mesh), (LoadSummary{100, 4 * 100 + 7}));
 }
 
 /// Hop by hop, as routes go.
@@ -46,14 +46,14 @@ TEST(LinkLoads, AreThoseOfTheRoutesWhateverThePolicy) {
     for (const Demand& demand : demands) EXPECT_TRUE(meter.add(demand));
     EXPECT_EQ(meter.loads(), meter.loads()) << "asking changes nothing";
     meter.clear();
-    EXPECT_EQ(summarize(meter.loads()), LoadSummary{});
+    EXPECT_EQ(summarize(meter.loads(), mesh), LoadSummary{});
   }
 }
 
 TEST(LinkLoads, NothingLoadsNothing) {
   const Mesh mesh(MeshSpec{{2, 2}, {}, {}});
   const auto xy = make_routing("xy", mesh);
-  EXPECT_EQ(summarize(link_loads(*xy, mesh, {{3, 3, 50}, {0, 1, 0}})), LoadSummary{});
+  EXPECT_EQ(summarize(link_loads(*xy, mesh, {{3, 3, 50}, {0, 1, 0}}), mesh), LoadSummary{});
 }
 
 TEST(LinkLoads, ABlockedDemandIsRefusedWithTheReason) {

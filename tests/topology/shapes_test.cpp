@@ -88,6 +88,9 @@ TEST(HamiltonianCycle, FoldsALine) {
   EXPECT_EQ(hamiltonian_cycle({1, 5}).positions, row);
   const std::vector<Coord> column = {{0, 0}, {0, 2}, {0, 3}, {0, 1}};
   EXPECT_EQ(hamiltonian_cycle({4, 1}).positions, column);
+  const CycleOrder closed = hamiltonian_cycle({1, 5}, true);
+  EXPECT_EQ(closed.positions, row_major({1, 5}));
+  EXPECT_EQ(closed.closing_hops, 1);
 }
 
 TEST(MostSquare, PrefersSquareThenWide) {

@@ -32,7 +32,7 @@ void expect_equal_to_trace(const LoweringFixture& fixture) {
   const topology::Demands expected = demands_of(lowered.trace);
   EXPECT_FALSE(expected.empty());
   EXPECT_EQ(loads.demands(lowered.mapping), expected);
-  EXPECT_EQ(loads.measure(lowered.mapping), topology::summarize(topology::link_loads(*xy, mesh, expected)));
+  EXPECT_EQ(loads.measure(lowered.mapping), topology::summarize(topology::link_loads(*xy, mesh, expected), mesh));
 }
 
 TEST(PlanTraffic, EqualsTheTraceForEveryAxisAlone) {
@@ -436,6 +436,37 @@ TEST(PlanTraffic, EqualRanksShareTheirEntries) {
     EXPECT_EQ(part.span(Axis::tp), (RankSpan{0, 8}));
     EXPECT_EQ(part.span(Axis::dp), (RankSpan{0, 2}));
   }
+}
+
+/// Of collectives over the four tiles of a row that is a ring, nothing goes further than to the next tile; on a mesh the
+/// ring has steps of two hops.
+TEST(PlanTraffic, RingsGoRoundAWholeRingOfTheMesh) {
+  for (const bool ring : {false, true}) {
+    LoweringFixture fixture;
+    fixture.set_degrees(3, 4, 1);
+    fixture.training.global_batch = 12;
+    fixture.wafer.mesh.shape = {3, 4};
+    if (ring) fixture.wafer.mesh.wrap = topology::Wrap::both;
+    fixture.plan.collectives = Collective::ring;
+    fixture.plan.mapping = {{Axis::tp, {Placement::row, {}}}, {Axis::dp, {Placement::col, {}}}};
+    expect_equal_to_trace(fixture);
+    const topology::Mesh mesh = fixture.mesh();
+    const LoweredPlan lowered = fixture.lower();
+    EXPECT_EQ(lowered.mapping.axis_closed(Axis::tp), ring);
+    EXPECT_EQ(lowered.mapping.axis_closed(Axis::dp), ring);
+    int farthest = 0;
+    for (const topology::Demand& demand : demands_of(lowered.trace)) {
+      farthest = std::max(farthest, mesh.distance(demand.source, demand.destination));
+    }
+    EXPECT_EQ(farthest, ring ? 1 : 2);
+  }
+  // Half a ring is none.
+  LoweringFixture half;
+  half.set_degrees(1, 4, 1);
+  half.wafer.mesh.shape = {1, 8};
+  half.wafer.mesh.wrap = topology::Wrap::x;
+  half.plan.mapping = {{Axis::tp, {Placement::row, {}}}};
+  EXPECT_FALSE(half.lower().mapping.axis_closed(Axis::tp));
 }
 
 using Sent = std::map<std::pair<int, int>, Bytes>;

@@ -204,7 +204,7 @@ topology::LoadSummary gather_loads(Collective algorithm, const Shape& shape) {
   const Trace trace =
       lower_case({algorithm, CollectiveKind::all_gather, shape, topology::row_major(shape), 8 * size, 1});
   const topology::Mesh mesh({shape, {}, {}});
-  return topology::summarize(topology::link_loads(*topology::make_routing("xy", mesh), mesh, demands_of(trace)));
+  return topology::summarize(topology::link_loads(*topology::make_routing("xy", mesh), mesh, demands_of(trace)), mesh);
 }
 
 /// Nothing reaches n - 1 members over fewer than n - 1 links; that many a shard are those of a tree.

@@ -50,7 +50,8 @@ struct Search : LoweringFixture {
     fixture.plan = of;
     const Mesh tiles = mesh();
     return topology::summarize(topology::link_loads(*topology::make_routing(routing, tiles), tiles,
-                                                    demands_of(fixture.lower().trace)));
+                                                    demands_of(fixture.lower().trace)),
+                               tiles);
   }
 
   std::string fault() const {
@@ -113,6 +114,17 @@ TEST(MappingSearch, PlacesStreamsAndRingsOfTheSequence) {
       EXPECT_EQ(choice.plan.mapping.contains(Axis::tatp), tatp > 1);
       EXPECT_EQ(choice.plan.mapping.contains(Axis::sp), sp > 1);
     }
+  }
+}
+
+/// Groups that talk the most stay inside reticles, whichever way these lie.
+TEST(MappingSearch, SlowBordersKeepGroupsInsideReticles) {
+  for (const Shape reticle : {Shape{2, 4}, Shape{4, 2}}) {
+    Search search(2, 8, 1, {4, 4});
+    search.wafer.mesh.reticle = topology::ReticleGrid{reticle, Rational(1, 16)};
+    const MappingChoice choice = search.choose();
+    EXPECT_EQ(Mapping(choice.plan, search.mesh()).axis_shape(Axis::tp), reticle);
+    EXPECT_EQ(choice.report->after, search.loads_of(choice.plan));
   }
 }
 

@@ -18,8 +18,8 @@ int hops(Coord a, Coord b) { return std::abs(a.x - b.x) + std::abs(a.y - b.y); }
 /// Critical path of each algorithm in cycles.
 class Estimate {
  public:
-  Estimate(const Shape& shape, Bytes bytes, const models::HardwareModel& hardware)
-      : shape_(shape), bytes_(bytes), hardware_(hardware) {}
+  Estimate(const Group& group, Bytes bytes, const models::HardwareModel& hardware)
+      : shape_(group.shape), closed_(group.closed), bytes_(bytes), hardware_(hardware) {}
 
   Cycle of(Collective algorithm, CollectiveKind kind) const {
     if (algorithm == Collective::tree) return tree(kind);
@@ -53,7 +53,7 @@ class Estimate {
       return static_cast<Cycle>(shape_.cols - 1) * message(shard(), 1, reduced) +
              static_cast<Cycle>(shape_.rows - 1) * message(row_bytes, 1, reduced);
     }
-    const int distance = algorithm == Collective::ring ? topology::hamiltonian_cycle(shape_).closing_hops : 1;
+    const int distance = algorithm == Collective::ring ? topology::hamiltonian_cycle(shape_, closed_).closing_hops : 1;
     return static_cast<Cycle>(shape_.size() - 1) * message(shard(), distance, reduced);
   }
 
@@ -112,6 +112,7 @@ class Estimate {
   static int middle(int first, int end) { return first + (end - first) / 2; }
 
   Shape shape_;
+  bool closed_;
   Bytes bytes_;
   const models::HardwareModel& hardware_;
   std::vector<Coord> snake_ = topology::snake(shape_);
@@ -125,7 +126,7 @@ Collective choose_algorithm(Collective wanted, CollectiveKind kind, const Group&
                             const models::HardwareModel& hardware) {
   if (wanted == Collective::direct && merges_multicast(hardware)) return Collective::multicast;
   if (wanted != Collective::automatic) return wanted;
-  const Estimate estimate(group.shape, bytes, hardware);
+  const Estimate estimate(group, bytes, hardware);
   constexpr std::array kAll = {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree,
                                Collective::halving_doubling};
   return *std::min_element(kAll.begin(), kAll.end(), [&](Collective a, Collective b) {

@@ -7,7 +7,7 @@ namespace {
 class RingView {
  public:
   explicit RingView(const Group& group)
-      : ranks_(ranks_along(group, topology::hamiltonian_cycle(group.shape).positions)),
+      : ranks_(ranks_along(group, topology::hamiltonian_cycle(group.shape, group.closed).positions)),
         index_(index_of(ranks_, group.rank)) {}
 
   int next() const { return ranks_[ahead(1)]; }
