@@ -1,0 +1,65 @@
+#include "report/page.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "report/atomic_file.h"
+#include "report/page_assets.h"
+#include "report/page_data.h"
+#include "report/run_directory.h"
+
+namespace wafersim::report {
+namespace {
+
+std::string html_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+/// Writes the frame up to a placeholder, which it must have, then `content`; returns what is left of the frame.
+std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view placeholder, std::string_view content) {
+  const std::size_t at = frame.find(placeholder);
+  require_invariant(at != std::string_view::npos, "the report page has lost a placeholder");
+  file.write(frame.substr(0, at));
+  file.write(content);
+  return frame.substr(at + placeholder.size());
+}
+
+}  // namespace
+
+void require_page() {
+  if (!page_assets().script.empty()) return;
+  throw IoError("this build of wafersim has no report page: node and npm were not there when it was configured. "
+                "scripts/install-dependencies installs them; then configure with -DWAFERSIM_REPORT_PAGE=ON and build again");
+}
+
+std::filesystem::path write_page(const std::filesystem::path& directory) {
+  require_page();
+  const RunTables run(directory);
+  const PageAssets assets = page_assets();
+  const std::string title = html_text(run.summary.value("name", std::string("run")) + " - wafersim");
+  const std::string data = page_data(run);
+  const std::filesystem::path path = directory / kReportFile;
+  AtomicFile file(path);
+  std::string_view rest = fill(file, assets.frame, "@TITLE@", title);
+  rest = fill(file, rest, "@STYLE@", assets.style);
+  rest = fill(file, rest, "@DATA@", data);
+  rest = fill(file, rest, "@SCRIPT@", assets.script);
+  file.write(rest);
+  file.commit();
+  return path;
+}
+
+}  // namespace wafersim::report
