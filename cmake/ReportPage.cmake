@@ -5,14 +5,23 @@ set(page_web ${CMAKE_CURRENT_SOURCE_DIR}/web)
 set(page_build ${CMAKE_BINARY_DIR}/report_page)
 set(WAFERSIM_PAGE_SOURCE ${CMAKE_CURRENT_SOURCE_DIR}/page_assets_none.cpp)
 
-find_program(NODE_PROGRAM node)
-find_program(NPM_PROGRAM npm)
 if(WAFERSIM_REPORT_PAGE STREQUAL "OFF")
   return()
-elseif(NOT NODE_PROGRAM OR NOT NPM_PROGRAM)
+endif()
+find_program(NPM_PROGRAM npm)
+# esbuild is a program of its own in a package for each kind of machine.
+string(TOLOWER "${CMAKE_HOST_SYSTEM_PROCESSOR}" page_machine)
+if(page_machine MATCHES "^(x86_64|amd64)$")
+  set(page_machine linux-x64)
+elseif(page_machine MATCHES "^(aarch64|arm64)$")
+  set(page_machine linux-arm64)
+else()
+  set(page_machine "")
+endif()
+if(NOT NPM_PROGRAM OR NOT page_machine)
   if(WAFERSIM_REPORT_PAGE STREQUAL "ON")
-    message(FATAL_ERROR "The page of `wafersim report` needs node and npm (scripts/install-dependencies installs them). "
-                        "-DWAFERSIM_REPORT_PAGE=OFF builds without it.")
+    message(FATAL_ERROR "The page of `wafersim report` needs npm, which scripts/install-dependencies installs, and a machine that "
+                        "esbuild has a package for. -DWAFERSIM_REPORT_PAGE=OFF builds without the page.")
   endif()
   message(STATUS "No npm: built without the page of `wafersim report`")
   return()
@@ -41,13 +50,14 @@ list(TRANSFORM page_files PREPEND ${page_web}/)
 add_custom_command(
   OUTPUT ${page_build}/main.js ${page_build}/main.css
   COMMAND ${CMAKE_COMMAND} -E env NODE_PATH=${page_build}/node_modules
-          ${NODE_PROGRAM} ${page_build}/node_modules/esbuild/bin/esbuild ${page_web}/main.js --bundle --minify --format=iife
-          --target=es2021 --charset=utf8 --legal-comments=none --log-level=warning --outdir=${page_build}
+          ${page_build}/node_modules/@esbuild/${page_machine}/bin/esbuild ${page_web}/main.js --bundle --minify --format=esm
+          --target=es2022 --charset=utf8 --legal-comments=none --log-level=warning --outdir=${page_build}
   DEPENDS ${page_build}/packages.stamp ${page_files}
   COMMENT "Bundling the report page"
   VERBATIM)
 
 set(WAFERSIM_PAGE_SOURCE ${CMAKE_CURRENT_SOURCE_DIR}/page_assets.cpp)
+set(WAFERSIM_HAS_PAGE ON PARENT_SCOPE)
 set_source_files_properties(${WAFERSIM_PAGE_SOURCE} PROPERTIES
   COMPILE_DEFINITIONS "WAFERSIM_PAGE_WEB=\"${page_web}\";WAFERSIM_PAGE_BUILD=\"${page_build}\""
   OBJECT_DEPENDS "${page_web}/page.html;${page_build}/main.js;${page_build}/main.css")

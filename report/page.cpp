@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "report/atomic_file.h"
+#include "report/packed.h"
 #include "report/page_assets.h"
 #include "report/page_data.h"
 #include "report/run_directory.h"
@@ -47,10 +48,16 @@ void require_page() {
 
 std::filesystem::path write_page(const std::filesystem::path& directory) {
   require_page();
-  const RunTables run(directory);
   const PageAssets assets = page_assets();
-  const std::string title = html_text(run.summary.value("name", std::string("run")) + " - wafersim");
-  const std::string data = page_data(run);
+  std::string title;
+  std::string data;
+  try {
+    const RunTables run(directory);
+    title = html_text(run.summary.at("name").get<std::string>() + " - wafersim");
+    data = base64(deflated(page_data(run)));
+  } catch (const nlohmann::json::exception& error) {
+    throw IoError(fmt::format("cannot use {}: {}", (directory / kSummaryFile).string(), error.what()));
+  }
   const std::filesystem::path path = directory / kReportFile;
   AtomicFile file(path);
   std::string_view rest = fill(file, assets.frame, "@TITLE@", title);

@@ -186,7 +186,7 @@ Json used_columns(const CsvTable& table, const std::vector<std::string>& names, 
 }
 
 std::string page_data(const RunTables& run) {
-  const auto& wafer = run.summary["scenario"]["wafer"];
+  const auto& wafer = run.summary.at("scenario").at("wafer");
   const Json page = {{"summary", run.summary},
                      {"mesh",
                       {{"rows", run.mesh.rows},
@@ -203,9 +203,7 @@ std::string page_data(const RunTables& run) {
                      {"latency", latency_part(run)},
                      {"spans", spans_part(run)},
                      {"flows", flows_part(run)}};
-  std::string text = page.dump();
-  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at)) text.replace(at, 1, "\\u003c");
-  return text;
+  return page.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace wafersim::report

@@ -10,10 +10,10 @@
 namespace wafersim::report {
 namespace {
 
-/// How much of each the page takes: what a browser draws at once, and a few hundred kilobytes.
+/// How much of each the page takes: what a browser draws at once.
 constexpr std::size_t kMostSteps = 16'000;
 constexpr std::size_t kMostMemoryRows = 800;
-constexpr std::size_t kMostWindowBytes = 1'250'000;
+constexpr std::size_t kMostWindowBytes = 4'000'000;
 constexpr std::size_t kMostSpans = 24'000;
 
 /// A word as its number in the order of first use.
@@ -115,15 +115,13 @@ struct Grid {
 /// The windows of a run, as many of them put together as the page has room for.
 class WindowCut {
  public:
-  WindowCut(const RunTables& run)
-      : table_(*run.tile_windows),
-        start_(table_.column("start_cycle")),
-        cycles_(run.summary["cycles"].get<std::uint64_t>()),
-        length_(std::max<std::uint64_t>(table_.rows() == 0 ? 1 : table_.whole(0, table_.column("window_cycles")), 1)),
-        links_(0) {
+  explicit WindowCut(const RunTables& run)
+      : cycles_(run.summary.at("cycles").get<std::uint64_t>()),
+        length_(std::max<std::uint64_t>(run.tile_windows->whole(0, run.tile_windows->column("window_cycles")), 1)) {
     std::set<std::string_view> links;
-    const CsvTable& link_table = *run.link_windows;
-    for (std::size_t row = 0; row < link_table.rows(); ++row) links.insert(link_table.text(row, link_table.column("link")));
+    const CsvTable& table = *run.link_windows;
+    const std::size_t link = table.column("link");
+    for (std::size_t row = 0; row < table.rows(); ++row) links.insert(table.text(row, link));
     links_ = links.size();
   }
 
@@ -139,11 +137,9 @@ class WindowCut {
   }
 
  private:
-  const CsvTable& table_;
-  std::size_t start_;
   std::uint64_t cycles_;
   std::uint64_t length_;
-  std::size_t links_;
+  std::size_t links_ = 0;
 };
 
 std::string shares(Grid& grid, const WindowCut& cut) {
@@ -173,8 +169,12 @@ Json tile_shares(const RunTables& run, const WindowCut& cut, const std::vector<s
 
 Json link_shares(const RunTables& run, const WindowCut& cut) {
   const CsvTable& table = *run.link_windows;
+  const std::size_t link = table.column("link");
+  const std::size_t start = table.column("start_cycle");
+  const std::size_t busy_column = table.column("busy_cycles");
+  const std::size_t queue_column = table.column("queue_cycles");
   std::map<std::size_t, std::size_t> items;  // by row of links.csv
-  for (std::size_t row = 0; row < table.rows(); ++row) items[run.link_row(table.text(row, table.column("link")))];
+  for (std::size_t row = 0; row < table.rows(); ++row) items[run.link_row(table.text(row, link))];
   Json rows = Json::array();
   for (auto& [row, item] : items) {
     item = rows.size();
@@ -183,10 +183,10 @@ Json link_shares(const RunTables& run, const WindowCut& cut) {
   Grid busy(items.size(), cut.count());
   Grid queue(items.size(), cut.count());
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::size_t item = items.at(run.link_row(table.text(row, table.column("link"))));
-    const std::size_t window = cut.of(table.whole(row, table.column("start_cycle")));
-    busy.at(item, window) += static_cast<double>(table.whole(row, table.column("busy_cycles")));
-    queue.at(item, window) += static_cast<double>(table.whole(row, table.column("queue_cycles")));
+    const std::size_t item = items.at(run.link_row(table.text(row, link)));
+    const std::size_t window = cut.of(table.whole(row, start));
+    busy.at(item, window) += static_cast<double>(table.whole(row, busy_column));
+    queue.at(item, window) += static_cast<double>(table.whole(row, queue_column));
   }
   // Queues differ by orders of magnitude: square roots tell small ones apart.
   double most = 0;
@@ -238,7 +238,7 @@ Json lane(std::vector<Span> spans, std::size_t most) {
 
 Json steps_part(const RunTables& run) {
   const CsvTable& steps = run.steps;
-  const auto stages = run.summary["plan"].value("pp", std::uint64_t{1});
+  const auto stages = run.summary.at("plan").at("pp").get<std::uint64_t>();
   const ShownSteps shown = shown_steps(steps, std::max<std::uint64_t>(stages, 1));
   Words kinds;
   Words passes;

@@ -61,9 +61,9 @@ function stepsOf(run) {
 }
 
 function stacked(parent, run, name, label, rows) {
-  chart(parent, name, label, 74 + rows.length * (rows.length > 12 ? 20 : 30), (colours) => ({
+  chart(parent, name, label, 62 + rows.length * (rows.length > 12 ? 20 : 30), (colours) => ({
     legend: { data: run.kinds.map((kind) => kindNames[kind]) },
-    grid: { left: 120, right: 30, top: 54, bottom: 20 },
+    grid: { left: 120, right: 30, top: 36, bottom: 20 },
     tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: format.percent },
     xAxis: axisStyle(colours, { type: "value", max: name === "breakdown" ? 1 : undefined, axisLabel: { formatter: (value) => `${Math.round(value * 100)} %` } }),
     yAxis: axisStyle(colours, { type: "category", inverse: true, data: rows.map(([row]) => row) }),
@@ -87,9 +87,9 @@ function hiding(parent, run) {
   for (let stage = 0; run.stages > 1 && stage < run.stages; stage += 1) {
     rows.push([`stage ${stage}`, of(all.filter((row) => run.tiles.stage[row] === stage))]);
   }
-  chart(parent, "hidden", "Share of the time with messages in flight, hidden and exposed", 74 + rows.length * (rows.length > 12 ? 20 : 30), (colours) => ({
+  chart(parent, "hidden", "Share of the time with messages in flight, hidden and exposed", 62 + rows.length * (rows.length > 12 ? 20 : 30), (colours) => ({
     legend: {},
-    grid: { left: 76, right: 30, top: 54, bottom: 20 },
+    grid: { left: 76, right: 30, top: 36, bottom: 20 },
     tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: format.percent },
     xAxis: axisStyle(colours, { type: "value", axisLabel: { formatter: (value) => format.percent(value) } }),
     yAxis: axisStyle(colours, { type: "category", inverse: true, data: rows.map(([row]) => row) }),

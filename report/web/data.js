@@ -1,4 +1,4 @@
-// The run, as report/page_data.cpp writes it. Columns are arrays of one value for each row.
+// The run, as report/page_data.cpp tells it, deflated, in base64. Columns are arrays of one value for each row.
 //
 //   summary       summary.json
 //   mesh          rows, cols, dead_tiles (names)
@@ -28,8 +28,10 @@ export const kindNames = {
   exposed_dp: "exposed dp", exposed_pp: "exposed pp",
 };
 
-export function readRun(text) {
-  const run = JSON.parse(text);
+/** `packed` is base64 of the deflated JSON. */
+export async function readRun(packed) {
+  const stream = new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const run = JSON.parse(await new Response(stream).text());
   run.cycles = run.summary.cycles;
   run.clock = run.summary.machine.clock_hz;
   run.kinds = kinds.filter((kind) => run.tiles.cycles[kind]);

@@ -20,11 +20,11 @@ const modules = [
   { ...roofline, has: (run) => run.operations !== null && run.operations.rows.length > 0 },
 ];
 
-const run = readRun(document.getElementById("run").textContent);
+startTheme();
+const run = await readRun(document.getElementById("run").textContent);
 const shown = modules.filter((module) => !module.has || module.has(run));
 const page = document.getElementById("page");
 
-startTheme();
 page.append(header(run, shown.map(({ id, title }) => [id, title])));
 for (const { id, title, render } of shown) {
   const section = element("section", { id, "aria-labelledby": `${id}-title` }, element("h2", { id: `${id}-title` }, title));

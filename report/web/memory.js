@@ -40,6 +40,9 @@ const limitOf = (run, peak) => {
   return capacity < 3 * peak ? Math.max(capacity, peak) * 1.04 : peak * 1.08;
 };
 
+/** Ticks at round binary amounts. */
+const ticks = (top) => ({ type: "value", min: 0, max: top, interval: 2 ** Math.floor(Math.log2(top / 3)), axisLabel: { formatter: format.bytes, showMaxLabel: false } });
+
 function capacityLine(run, colours, top) {
   const capacity = run.summary.memory.capacity_bytes;
   if (capacity > top) return undefined;
@@ -63,11 +66,11 @@ function overTime(parent, run, name, order, first, top) {
   const used = (recorded) => Object.keys(recorded.bytes).filter((each) => recorded.bytes[each].some((value) => value > 0));
   const drawn = chart(box, name, "Memory of one tile over time by class", 320, (colours) => ({
     legend: { data: used(shown).map(readable) },
-    grid: { left: 70, right: 16, top: 54, bottom: 56 },
+    grid: { left: 70, right: 16, top: 36, bottom: 56 },
     tooltip: { trigger: "axis", valueFormatter: format.bytes, axisPointer: { label: { formatter: ({ value }) => format.timeOf(run, value) } } },
     dataZoom: zoomStyle(colours, { labelFormatter: (value) => format.timeOf(run, value) }),
     xAxis: axisStyle(colours, { type: "value", min: 0, max: run.cycles, axisLabel: { formatter: (value) => format.timeOf(run, value), hideOverlap: true } }),
-    yAxis: axisStyle(colours, { type: "value", min: 0, max: top, axisLabel: { formatter: format.bytes, showMaxLabel: false } }),
+    yAxis: axisStyle(colours, ticks(top)),
     series: used(shown).map((each, index) => ({
       name: readable(each), type: "line", step: "end", stack: "held", symbol: "none", lineStyle: { width: 0 }, color: colours.classes[each],
       areaStyle: { opacity: 0.9, color: colours.classes[each] }, data: shown.cycle.map((cycle, i) => [cycle, shown.bytes[each][i]]),
@@ -80,10 +83,10 @@ function imbalance(parent, run) {
   const order = run.tiles.peak.map((_, row) => row).sort((a, b) => run.tiles.peak[b] - run.tiles.peak[a]);
   const top = limitOf(run, run.tiles.peak[order[0]]);
   chart(parent, "peaks", "Peak memory of every tile, fullest first", 220, (colours) => ({
-    grid: { left: 70, right: 16, top: 16, bottom: 30 },
+    grid: { left: 70, right: 16, top: 16, bottom: 42 },
     tooltip: { trigger: "axis", formatter: ([{ dataIndex }]) => `<b>${run.tileName(run.tiles.id[order[dataIndex]])}</b><br>${format.bytes(run.tiles.peak[order[dataIndex]])}` },
-    xAxis: axisStyle(colours, { type: "category", boundaryGap: false, data: order.map((_, place) => place + 1), name: "tiles", nameLocation: "end", nameGap: -30 }),
-    yAxis: axisStyle(colours, { type: "value", min: 0, max: top, axisLabel: { formatter: format.bytes, showMaxLabel: false } }),
+    xAxis: axisStyle(colours, { type: "category", boundaryGap: false, data: order.map((_, place) => place + 1), name: "tiles", nameLocation: "middle", nameGap: 24 }),
+    yAxis: axisStyle(colours, ticks(top)),
     series: [{
       name: "peak", type: "line", step: "middle", symbol: "none", color: colours.kinds.compute, areaStyle: { opacity: 0.35 },
       data: order.map((row) => run.tiles.peak[row]), markLine: capacityLine(run, colours, top),

@@ -22,8 +22,10 @@ export function render(section, run) {
     right.append(element("h3", {}, "Latency of messages by axis"));
     latencies(right, run);
   }
-  section.append(element("h3", {}, "Queueing and latency"), percentiles(run));
-  section.append(element("h3", {}, "Hottest links"), hotspots(run));
+  const below = element("div", { class: "columns uneven" });
+  below.append(element("div", {}, element("h3", {}, "Hottest links"), hotspots(run)),
+    element("div", {}, element("h3", {}, "Queueing and latency"), percentiles(run)));
+  section.append(below);
   section.append(note(run.flows
     ? "Open a link to see the heaviest flows whose routes cross it: source, destination, axis, and their share of the link's bytes."
     : "Run with --report to see the flows that cross each of them, and the latency of messages."));
@@ -39,8 +41,8 @@ function histogram(parent, run) {
     grid: { left: 60, right: 16, top: 16, bottom: 44 },
     tooltip: { trigger: "axis", formatter: ([{ dataIndex, value }]) => `${edge(dataIndex)} to ${edge(dataIndex + 1)}: ${format.count(value)} links` },
     xAxis: axisStyle(colours, { type: "category", data: counts.map((_, bin) => edge(bin)), name: "utilization", nameLocation: "middle", nameGap: 28 }),
-    yAxis: axisStyle(colours, { type: "value", name: "links", nameGap: 4 }),
-    series: [{ name: "links", type: "bar", barCategoryGap: "8%", color: colours.kinds.exposed_tp, data: counts }],
+    yAxis: axisStyle(colours, { type: "value", name: "links", nameLocation: "middle", nameGap: 40 }),
+    series: [{ name: "links", type: "bar", barCategoryGap: "8%", color: colours.linkRamp[2], data: counts }],
   }));
 }
 
@@ -49,29 +51,30 @@ function latencies(parent, run) {
   const axes = Object.keys(run.latency);
   const curve = (classes) => {
     const all = sum(classes.map(([, , messages]) => messages));
-    let so_far = 0;
+    let reached = 0;
     return [[Math.max(classes[0][0], 1), 0], ...classes.map(([, to, messages]) => {
-      so_far += messages;
-      return [Math.max(to, 1), so_far / all];
+      reached += messages;
+      return [Math.max(to, 1), reached / all];
     })];
   };
+  const shortest = Math.max(1, Math.min(...axes.map((axis) => run.latency[axis].latency[0][0])));
   chart(parent, "latency", "Share of messages by latency and axis", 260, (colours) => ({
     legend: {},
     grid: { left: 60, right: 24, top: 34, bottom: 44 },
     tooltip: { trigger: "item", formatter: ({ seriesName, value }) => `${seriesName}: ${format.percent(value[1])} of messages take at most ${format.timeAndCycles(run, value[0])}` },
-    xAxis: axisStyle(colours, { type: "log", name: "latency", nameLocation: "middle", nameGap: 28, axisLabel: { formatter: (value) => format.timeOf(run, value), hideOverlap: true } }),
+    xAxis: axisStyle(colours, { type: "log", min: 10 ** Math.floor(Math.log10(shortest)), name: "latency", nameLocation: "middle", nameGap: 28, axisLabel: { formatter: (value) => format.timeOf(run, value), hideOverlap: true } }),
     yAxis: axisStyle(colours, { type: "value", min: 0, max: 1, axisLabel: { formatter: (value) => `${value * 100} %` } }),
-    series: axes.map((axis) => ({ name: axis, type: "line", step: "end", symbolSize: 5, color: colours.axes[axis], data: curve(run.latency[axis].latency) })),
+    series: axes.map((axis) => ({ name: axis, type: "line", step: "end", symbol: "circle", symbolSize: 4, color: colours.axes[axis], data: curve(run.latency[axis].latency) })),
   }));
 }
 
 /** The value that a share of the messages does not pass: the end of its class. */
 function quantile(classes, share) {
   const wanted = sum(classes.map(([, , messages]) => messages)) * share;
-  let so_far = 0;
+  let reached = 0;
   for (const [, to, messages] of classes) {
-    so_far += messages;
-    if (so_far >= wanted) return to;
+    reached += messages;
+    if (reached >= wanted) return to;
   }
   return 0;
 }
@@ -119,5 +122,5 @@ function linkCell(run, row, crossing) {
     element("li", {}, `${run.tileName(source)} → ${run.tileName(destination)}, ${axis}: ${format.bytes(bytes)}, ${format.percent(bytes / crossing.bytes)}`));
   const others = crossing.flows - crossing.heaviest.length;
   if (others > 0) lines.push(element("li", {}, `${format.count(others)} others: ${format.percent(1 - named / crossing.bytes)}`));
-  return element("details", {}, element("summary", {}, `${name}, ${format.count(crossing.flows)} flows`), element("ul", {}, ...lines));
+  return element("details", {}, element("summary", { title: `${format.count(crossing.flows)} flows` }, name), element("ul", {}, ...lines));
 }

@@ -5,7 +5,7 @@ const light = {
   dark: false,
   text: "#1c2430", muted: "#5b6675", line: "#d5dbe3", panel: "#ffffff", page: "#f4f6f9",
   accent: "#0b62a8",
-  tileRamp: ["#e9f1fa", "#b7d4ea", "#6aaed6", "#2e7ebc", "#0b4d94", "#08244f"],
+  tileRamp: ["#dbe8f4", "#b0d0e8", "#6aaed6", "#2e7ebc", "#0b4d94", "#08244f"],
   linkRamp: ["#f3dcc6", "#fdae6b", "#f16913", "#c03b02", "#7f2704"],
   unused: "#dfe4ea", dead: "#9aa4b1", outline: "#111827",
   kinds: {
@@ -18,7 +18,7 @@ const dark = {
   dark: true,
   text: "#e6ebf2", muted: "#9ba7b6", line: "#313b48", panel: "#171d26", page: "#0f141b",
   accent: "#6db8f2",
-  tileRamp: ["#1a2634", "#1b4166", "#1f669f", "#3f93d1", "#86c4f0", "#d9efff"],
+  tileRamp: ["#203042", "#1d4468", "#1f669f", "#3f93d1", "#86c4f0", "#d9efff"],
   linkRamp: ["#3a2a1e", "#7d4312", "#c4640f", "#f99a3d", "#ffd9a8"],
   unused: "#232c38", dead: "#57616f", outline: "#ffffff",
   kinds: {
@@ -33,7 +33,11 @@ for (const theme of [light, dark]) {
   const { kinds } = theme;
   theme.axes = { none: theme.muted };
   for (const kind of Object.keys(kinds)) if (kind.startsWith("exposed_")) theme.axes[axisOf(kind)] = kinds[kind];
-  theme.passes = { F: kinds.compute, B: kinds.exposed_dp, W: kinds.exposed_tp, R: kinds.exposed_pp, "-": kinds.exposed_sp };
+  theme.passes = { F: kinds.compute, B: kinds.exposed_sp, W: kinds.exposed_tp, R: kinds.exposed_pp, "-": kinds.compute };
+  theme.steps = {
+    embedding: kinds.exposed_ep, head: kinds.exposed_tatp, optimizer: kinds.memory_stall, gradient_sync: kinds.exposed_dp,
+    parameter_gather: theme.dark ? "#8fe3c6" : "#005c43", custom: theme.muted,
+  };
   theme.classes = {
     parameters: kinds.compute, gradients: kinds.exposed_dp, optimizer: kinds.exposed_tp, activations: kinds.exposed_pp,
     stream_buffers: kinds.exposed_sp, communication_buffers: kinds.exposed_tatp,

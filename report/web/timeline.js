@@ -1,6 +1,6 @@
 // Section: who did what when, by pipeline stage or by tile.
 
-import { kindNames } from "./data.js";
+import { kindNames, sum } from "./data.js";
 import { choice, element, note } from "./dom.js";
 import * as format from "./format.js";
 import { gantt } from "./gantt.js";
@@ -43,11 +43,7 @@ const heightOf = (run, state) => {
 const viewOf = (run, state) => (state.view === "tiles" ? tileView(run) : stageView(run, state.replica));
 
 function colourOfStep(kind, pass) {
-  return (colours) => {
-    if (kind === "layer") return colours.passes[pass];
-    return { embedding: colours.kinds.exposed_tatp, head: colours.kinds.exposed_sp, optimizer: colours.kinds.memory_stall,
-      gradient_sync: colours.axes.dp, parameter_gather: colours.axes.ep }[kind] ?? colours.muted;
-  };
+  return (colours) => (kind === "layer" ? colours.passes[pass] : colours.steps[kind]);
 }
 
 function stageView(run, replica) {
@@ -61,16 +57,34 @@ function stageView(run, replica) {
     const to = from + columns.cycles[i];
     const computes = columns.compute[i];
     const text = () => stepText(run, i, kind, pass);
-    const lane = beside.has(kind) ? { top: 0.74, height: 0.2 } : { top: 0.08, height: 0.62 };
+    const lane = beside.has(kind) ? { top: 0.78, height: 0.18 } : { top: 0.06, height: 0.54 };
     const row = columns.stage[i];
     if (beside.has(kind) || computes < 0) {
       bars.push({ row, from, to, ...lane, colour: colourOfStep(kind, pass), text });
       continue;
     }
-    if (computes > from) bars.push({ row, from, to: computes, top: 0.36, height: 0.06, colour: (colours) => colours.kinds.bubble, text });
+    if (computes > from) bars.push({ row, from, to: computes, top: 0.3, height: 0.06, colour: (colours) => colours.kinds.bubble, text });
     bars.push({ row, from: computes, to, ...lane, colour: colourOfStep(kind, pass), text });
   }
+  if (run.windows) bars.push(...bubbleBars(run, replica));
   return { rows: Array.from({ length: run.stages }, (_, stage) => `stage ${stage}`), bars };
+}
+
+/** Below the steps: by window, how much of it the stage's tiles waited for other stages. */
+function bubbleBars(run, replica) {
+  const { windows, tiles } = run;
+  const bars = [];
+  for (let stage = 0; stage < run.stages; stage += 1) {
+    const members = tiles.stage.flatMap((of, row) => (of === stage && Math.floor(tiles.group[row] / run.summary.plan.pp) === replica ? [row] : []));
+    for (let window = 0; window < windows.count; window += 1) {
+      const share = sum(members.map((row) => windows.tileShare("bubble", row, window))) / members.length;
+      if (share < 0.01) continue;
+      const from = window * windows.length;
+      bars.push({ row: stage, from, to: Math.min(from + windows.length, run.cycles), top: 0.63, height: 0.11, opacity: share,
+        colour: (colours) => colours.text, text: () => `stage ${stage}, ${format.timeOf(run, from)} and on<br>bubble: ${format.percent(share)} of the window` });
+    }
+  }
+  return bars;
 }
 
 function stepText(run, i, kind, pass) {
@@ -115,12 +129,12 @@ function keyOf(run, state) {
     const name = layer ? passNames[passes[columns.pass[i]]] || "layer" : kinds[kind].replace("_", " ");
     present.set(name, colourOfStep(kinds[kind], passes[columns.pass[i]])(colours));
   });
-  return [...[...present].map(entry), entry(["waits for its inputs", colours.kinds.bubble])];
+  return [...[...present].map(entry), entry(["waits for its inputs", colours.kinds.bubble]), ...(run.windows ? [entry(["bubble", colours.text])] : [])];
 }
 
 function notes(run, hasTiles) {
   const { steps } = run;
-  const parts = ["A bar is a step of a stage, from the first operation of its tiles to the last; gaps and thin grey lines are bubbles and waits. Gradient synchronization and parameter gathers run below. Wheel or slider zoom, dragging moves."];
+  const parts = ["A bar is a step of a stage, from the first operation of its tiles to the end of the last; a thin grey line leads to it from where it could have begun. Gradient synchronization and parameter gathers run below. The strip between is the stronger the more of the time the stage's tiles spend in bubbles, also inside a step. Wheel or slider zoom, dragging moves."];
   if (hasTiles) parts.push("Chosen tiles show what their cycles went to above, and the messages on their way by axis below.");
   if (!steps.whole_replica) parts.push(`Of ${format.count(steps.all)} steps the first ${format.count(steps.columns.start.length)} of replica 0 are drawn; all are in steps.csv.`);
   return parts.join(" ");

@@ -73,8 +73,8 @@ export function render(section, run) {
   if (windows) section.append(timeControls(run, state, () => { redraw(); loadChart?.redraw(); }));
   section.append(element("div", { class: "beside" }, element("div", {}, frame, legend), element("div", { class: "side" }, detail, load)), tip);
   section.append(note(windows
-    ? "Each square is a tile, each bar a link; of the two between neighbours the one on the right of the way leads there. Thickness and colour grow with the link's value. Crossed squares are dead tiles, empty ones are not used."
-    : "Each square is a tile, each bar a link. Crossed squares are dead tiles, empty ones are not used. Run with --report to see how the load moves over time."));
+    ? "Each square is a tile, each arrow a link, the thicker and darker the larger its value. Crossed squares are dead tiles, empty ones are not used."
+    : "Each square is a tile, each arrow a link. Crossed squares are dead tiles, empty ones are not used. Run with --report to see how the load moves over time."));
 
   const loadChart = windows ? loadOverTime(load, run, state, map) : null;
   section.dataset.map = "ready";

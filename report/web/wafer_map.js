@@ -1,4 +1,4 @@
-// The wafer on a canvas: tiles as squares, links as bars between them, two for each pair of neighbours.
+// The wafer on a canvas: tiles as squares, links as arrows between them, two for each pair of neighbours.
 
 import { rampColours, theme } from "./theme.js";
 
@@ -80,28 +80,27 @@ export class WaferMap {
       const value = view.linkValue(row);
       if (value <= 0) continue;
       const step = place(value, view.linkRange);
-      const [x, y, width, height] = this.linkBox(run.links.id[row], step / 255);
       context.fillStyle = ramp[step];
-      context.fillRect(x, y, width, height);
+      this.drawLink(context, run.links.id[row], step / 255);
     }
   }
 
-  /** Of the pair the bar that leads right or down lies on the traveller's right. */
-  linkBox(id, strength) {
+  /** An arrow in the gap between two tiles; of a pair each lies on the traveller's right. */
+  drawLink(context, id, strength) {
     const { cell, run } = this;
     const tile = Math.floor(id / 4);
-    const centreX = ((tile % run.mesh.cols) + 0.5) * cell;
-    const centreY = (Math.floor(tile / run.mesh.cols) + 0.5) * cell;
+    const [right, down] = [[0, -1], [1, 0], [0, 1], [-1, 0]][id % 4];
     const gap = cell * (1 - tileShare);
-    const thick = Math.max(cell * (0.05 + 0.17 * strength), 0.75);
-    const lane = cell * 0.13;
-    const half = cell * tileShare / 2;
-    switch (id % 4) {
-      case 0: return [centreX - lane - thick / 2, centreY - half - gap, thick, gap];
-      case 1: return [centreX + half, centreY - lane - thick / 2, gap, thick];
-      case 2: return [centreX + lane - thick / 2, centreY + half, thick, gap];
-      default: return [centreX - half - gap, centreY + lane - thick / 2, gap, thick];
-    }
+    const lane = cell * 0.12;
+    const half = Math.max(cell * (0.02 + 0.075 * strength), 0.4);
+    const tip = Math.min(gap * 0.4, half * 1.6);
+    // From the edge of the square, (along the way, to its right).
+    const startX = ((tile % run.mesh.cols) + 0.5 + (right * tileShare) / 2) * cell - down * lane;
+    const startY = (Math.floor(tile / run.mesh.cols) + 0.5 + (down * tileShare) / 2) * cell + right * lane;
+    const at = (along, side) => [startX + right * along - down * side, startY + down * along + right * side];
+    context.beginPath();
+    for (const [along, side] of [[0, -half], [gap - tip, -half], [gap, 0], [gap - tip, half], [0, half]]) context.lineTo(...at(along, side));
+    context.fill();
   }
 
   drawOutlines(context) {
@@ -160,10 +159,10 @@ function linkBelow(run, tile, x, y) {
   const { cols } = run.mesh;
   if (Math.abs(x) >= Math.abs(y)) {
     const east = x > 0 ? tile : tile - 1;
-    return y < 0 ? east * 4 + 1 : (east + 1) * 4 + 3;
+    return y > 0 ? east * 4 + 1 : (east + 1) * 4 + 3;
   }
   const south = y > 0 ? tile : tile - cols;
-  return x > 0 ? south * 4 + 2 : (south + cols) * 4;
+  return x < 0 ? south * 4 + 2 : (south + cols) * 4;
 }
 
 /** 0..255 between the ends of a range. */
