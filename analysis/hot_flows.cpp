@@ -31,9 +31,11 @@ Sent sent_by(const workloads::Program& program, const std::vector<Sent>& by_temp
 
 std::vector<Flow> flows_of(const workloads::Trace& trace) {
   std::vector<Sent> by_template;
-  for (const workloads::StepTemplate& step_template : trace.templates) by_template.push_back(sent_by(step_template));
+  for (const workloads::StepTemplate& step_template : trace.templates)
+    by_template.push_back(sent_by(step_template));
   std::vector<Sent> by_program;
-  for (const workloads::Program& program : trace.programs) by_program.push_back(sent_by(program, by_template));
+  for (const workloads::Program& program : trace.programs)
+    by_program.push_back(sent_by(program, by_template));
   std::vector<Flow> flows;
   for (const workloads::TileBinding& binding : trace.tiles) {
     std::map<std::pair<TileId, workloads::Axis>, Bytes> sent;  // two peers of a tile may be one tile
@@ -46,13 +48,15 @@ std::vector<Flow> flows_of(const workloads::Trace& trace) {
 }
 
 bool heavier(const Flow& a, const Flow& b) {
-  return std::tie(b.bytes, a.source, a.destination, a.axis) < std::tie(a.bytes, b.source, b.destination, b.axis);
+  return std::tie(b.bytes, a.source, a.destination, a.axis) <
+         std::tie(a.bytes, b.source, b.destination, b.axis);
 }
 
 }  // namespace
 
-std::vector<LinkFlows> flows_across(const workloads::Trace& trace, const topology::Routing& routing, const topology::Mesh& mesh,
-                                    const std::vector<topology::LinkId>& links, std::size_t most) {
+std::vector<LinkFlows> flows_across(const workloads::Trace& trace, const topology::Routing& routing,
+                                    const topology::Mesh& mesh, const std::vector<topology::LinkId>& links,
+                                    std::size_t most) {
   constexpr std::size_t kNotAsked = ~std::size_t{0};
   std::vector<std::size_t> place(mesh.link_slots(), kNotAsked);
   std::vector<LinkFlows> result(links.size());

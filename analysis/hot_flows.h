@@ -24,9 +24,10 @@ struct LinkFlows {
   std::vector<Flow> heaviest;  ///< heaviest first, then by source, destination and axis
 };
 
-/// For each of `links` what all iterations of a trace send across it, with at most `most` flows named. Time: routes of all pairs of
-/// tiles that exchange messages.
-std::vector<LinkFlows> flows_across(const workloads::Trace& trace, const topology::Routing& routing, const topology::Mesh& mesh,
-                                    const std::vector<topology::LinkId>& links, std::size_t most);
+/// For each of `links` what all iterations of a trace send across it, with at most `most` flows named. Time:
+/// routes of all pairs of tiles that exchange messages.
+std::vector<LinkFlows> flows_across(const workloads::Trace& trace, const topology::Routing& routing,
+                                    const topology::Mesh& mesh, const std::vector<topology::LinkId>& links,
+                                    std::size_t most);
 
 }  // namespace wafersim::analysis

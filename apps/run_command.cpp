@@ -80,6 +80,8 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   options.record_memory = arguments.memory || !arguments.memory_tiles.empty();
   options.memory_tiles = named_tiles("--memory-tiles", arguments.memory_tiles, run);
   if (wants_report(arguments)) {
+    // The page has no room for what --memory keeps.
+    if (!options.record_memory) options.memory_rows = std::size_t{1} << 19;
     options.record_activity = options.record_memory = true;
     options.activity_tiles = report_tiles(arguments, run);
     options.memory_tiles.insert(options.memory_tiles.end(), options.activity_tiles.begin(), options.activity_tiles.end());
@@ -119,6 +121,7 @@ void show(const RunArguments& arguments, const report::RunContext& context, cons
 ExitStatus run_command(const RunArguments& arguments) {
   if (wants_report(arguments)) report::require_page();
   const PreparedRun run(arguments.scenario);
+  if (wants_report(arguments)) report::require_page_for(run.plan.trace.tiles.size());
   if (!arguments.quiet) {
     for (const std::string& warning : warnings_of(run)) print_warning(warning);
   }

@@ -44,14 +44,14 @@ add_custom_command(
 file(MAKE_DIRECTORY ${page_build})
 
 set(page_files
-  breakdown.js charts.js data.js dom.js format.js gantt.js header.js main.js measures.js memory.js network.js roofline.js style.css
+  breakdown.js charts.js data.js dom.js format.js gantt.js groups.js header.js licenses.js main.js measures.js memory.js network.js roofline.js style.css
   theme.js timeline.js wafer.js wafer_map.js)
 list(TRANSFORM page_files PREPEND ${page_web}/)
 add_custom_command(
   OUTPUT ${page_build}/main.js ${page_build}/main.css
   COMMAND ${CMAKE_COMMAND} -E env NODE_PATH=${page_build}/node_modules
           ${page_build}/node_modules/@esbuild/${page_machine}/bin/esbuild ${page_web}/main.js --bundle --minify --format=esm
-          --target=es2022 --charset=utf8 --legal-comments=none --log-level=warning --outdir=${page_build}
+          --target=es2022 --charset=utf8 --legal-comments=eof --log-level=warning --outdir=${page_build}
   DEPENDS ${page_build}/packages.stamp ${page_files}
   COMMENT "Bundling the report page"
   VERBATIM)

@@ -39,7 +39,8 @@ Cycle window_cycles(const sim::WindowMeasurement& windows, std::size_t window, C
   return std::min(windows.length, end - window * windows.length);
 }
 
-void spans_of(Table& table, const std::string& tile, const char* lane, const std::vector<sim::TileSpans::Span>& spans) {
+void spans_of(Table& table, const std::string& tile, const char* lane,
+              const std::vector<sim::TileSpans::Span>& spans) {
   const bool core = std::string_view(lane) == "core";
   for (const sim::TileSpans::Span& span : spans) {
     table.row().cell(tile).cell(lane);
@@ -52,7 +53,8 @@ void spans_of(Table& table, const std::string& tile, const char* lane, const std
 
 }  // namespace
 
-void write_tile_windows(const std::filesystem::path& path, const sim::Measurements& measurements, const topology::Mesh& mesh) {
+void write_tile_windows(const std::filesystem::path& path, const sim::Measurements& measurements,
+                        const topology::Mesh& mesh) {
   const sim::WindowMeasurement& windows = measurements.activity->windows;
   Table table(path, with_kinds({"tile", "start_cycle", "window_cycles"}));
   for (std::size_t i = 0; i < windows.tiles.size(); ++i) {
@@ -64,14 +66,17 @@ void write_tile_windows(const std::filesystem::path& path, const sim::Measuremen
   table.commit();
 }
 
-void write_link_windows(const std::filesystem::path& path, const sim::Measurements& measurements, const topology::Mesh& mesh) {
+void write_link_windows(const std::filesystem::path& path, const sim::Measurements& measurements,
+                        const topology::Mesh& mesh) {
   const sim::WindowMeasurement& windows = measurements.activity->windows;
   Table table(path, {"link", "start_cycle", "window_cycles", "busy_cycles", "queue_cycles"});
   for (std::size_t i = 0; i < windows.links.size(); ++i) {
     const sim::LinkLoad& load = windows.links[i];
     if (load.busy == 0 && load.queued == 0) continue;
     const std::size_t window = i % windows.count;
-    table.row().cell(mesh.link_name(measurements.links[i / windows.count].link)).cell(window * windows.length);
+    table.row()
+        .cell(mesh.link_name(measurements.links[i / windows.count].link))
+        .cell(window * windows.length);
     table.row().cell(window_cycles(windows, window, measurements.cycles)).cell(load.busy).cell(load.queued);
     table.end_row();
   }
@@ -88,9 +93,10 @@ void write_step_cycles(const std::filesystem::path& path, const std::vector<sim:
   table.commit();
 }
 
-void write_operations(const std::filesystem::path& path, const std::vector<sim::OperationMeasurement>& operations) {
-  Table table(path, {"kind", "steps", "batch", "m", "k", "n", "flops", "sram_bytes", "count", "total_cycles", "min_cycles",
-                     "max_cycles"});
+void write_operations(const std::filesystem::path& path,
+                      const std::vector<sim::OperationMeasurement>& operations) {
+  Table table(path, {"kind", "steps", "batch", "m", "k", "n", "flops", "sram_bytes", "count", "total_cycles",
+                     "min_cycles", "max_cycles"});
   for (const sim::OperationMeasurement& operation : operations) {
     const bool matrix = operation.kind == workloads::OpKind::matrix;
     const models::GemmShape& gemm = operation.work.gemm;
@@ -119,7 +125,8 @@ void write_latencies(const std::filesystem::path& path, const std::vector<sim::M
   table.commit();
 }
 
-void write_spans(const std::filesystem::path& path, const std::vector<sim::TileSpans>& tiles, const topology::Mesh& mesh) {
+void write_spans(const std::filesystem::path& path, const std::vector<sim::TileSpans>& tiles,
+                 const topology::Mesh& mesh) {
   Table table(path, {"tile", "lane", "what", "start_cycle", "end_cycle"});
   for (const sim::TileSpans& tile : tiles) {
     spans_of(table, mesh.name(tile.tile), "core", tile.core);
@@ -128,7 +135,19 @@ void write_spans(const std::filesystem::path& path, const std::vector<sim::TileS
   table.commit();
 }
 
-void write_flows(const std::filesystem::path& path, const std::vector<analysis::LinkFlows>& links, const topology::Mesh& mesh) {
+void write_bubbles(const std::filesystem::path& path, const std::vector<sim::GroupBubbles>& groups) {
+  Table table(path, {"group", "stage", "start_cycle", "end_cycle"});
+  for (const sim::GroupBubbles& group : groups) {
+    for (const sim::GroupBubbles::Span& span : group.spans) {
+      table.row().cell(group.group).cell(group.stage).cell(span.from).cell(span.to);
+      table.end_row();
+    }
+  }
+  table.commit();
+}
+
+void write_flows(const std::filesystem::path& path, const std::vector<analysis::LinkFlows>& links,
+                 const topology::Mesh& mesh) {
   Table table(path, {"link", "link_flows", "link_bytes", "source", "destination", "axis", "bytes"});
   for (const analysis::LinkFlows& link : links) {
     for (const analysis::Flow& flow : link.heaviest) {

@@ -19,7 +19,8 @@ std::string read_file(const std::filesystem::path& path) {
   return std::move(text).str();
 }
 
-CsvTable::CsvTable(const std::filesystem::path& path) : path_(path), text_(std::make_unique<std::string>(read_file(path))) {
+CsvTable::CsvTable(const std::filesystem::path& path)
+    : path_(path), text_(std::make_unique<std::string>(read_file(path))) {
   std::string_view rest = *text_;
   for (std::size_t line = 0; !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -41,8 +42,9 @@ std::optional<CsvTable> CsvTable::if_there(const std::filesystem::path& path) {
 std::size_t CsvTable::column(std::string_view name) const {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found == names_.end()) {
-    throw IoError(fmt::format("cannot use {}: it has no column '{}'; another version of wafersim wrote it, or another program",
-                              path_.string(), name));
+    throw IoError(fmt::format(
+        "cannot use {}: it has no column '{}'; another version of wafersim wrote it, or another program",
+        path_.string(), name));
   }
   return static_cast<std::size_t>(found - names_.begin());
 }

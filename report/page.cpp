@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "report/atomic_file.h"
 #include "report/packed.h"
 #include "report/page_assets.h"
@@ -29,8 +30,10 @@ std::string html_text(std::string_view text) {
   return result;
 }
 
-/// Writes the frame up to a placeholder, which it must have, then `content`; returns what is left of the frame.
-std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view placeholder, std::string_view content) {
+/// Writes the frame up to a placeholder, which it must have, then `content`; returns what is left of the
+/// frame.
+std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view placeholder,
+                      std::string_view content) {
   const std::size_t at = frame.find(placeholder);
   require_invariant(at != std::string_view::npos, "the report page has lost a placeholder");
   file.write(frame.substr(0, at));
@@ -42,8 +45,18 @@ std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view
 
 void require_page() {
   if (!page_assets().script.empty()) return;
-  throw IoError("this build of wafersim has no report page: node and npm were not there when it was configured. "
-                "scripts/install-dependencies installs them; then configure with -DWAFERSIM_REPORT_PAGE=ON and build again");
+  throw IoError(
+      "this build of wafersim has no report page: node and npm were not there when it was configured. "
+      "scripts/install-dependencies installs them; then configure with -DWAFERSIM_REPORT_PAGE=ON and build "
+      "again");
+}
+
+void require_page_for(std::size_t tiles) {
+  if (tiles <= kMostPageTiles) return;
+  throw PlanError(
+      fmt::format("the report page shows at most {} tiles, this run uses {}; without --report the tables "
+                  "have all of them",
+                  human_count(kMostPageTiles), human_count(tiles)));
 }
 
 std::filesystem::path write_page(const std::filesystem::path& directory) {
@@ -53,6 +66,7 @@ std::filesystem::path write_page(const std::filesystem::path& directory) {
   std::string data;
   try {
     const RunTables run(directory);
+    require_page_for(run.tiles.rows());
     title = html_text(run.summary.at("name").get<std::string>() + " - wafersim");
     data = base64(deflated(page_data(run)));
   } catch (const nlohmann::json::exception& error) {

@@ -26,5 +26,6 @@ Json steps_part(const RunTables& run);
 Json memory_part(const RunTables& run);
 Json windows_part(const RunTables& run);
 Json spans_part(const RunTables& run);
+Json bubbles_part(const RunTables& run);
 
 }  // namespace wafersim::report

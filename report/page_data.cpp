@@ -59,7 +59,8 @@ Json ranks_part(const RunTables& run) {
     for (std::size_t row = 0; row < ranks.rows(); ++row) {
       of_tiles[run.tile_row(ranks.text(row, tile))] = ranks.whole(row, column);
     }
-    if (std::any_of(of_tiles.begin(), of_tiles.end(), [](std::uint64_t rank) { return rank != 0; })) part[axis] = of_tiles;
+    if (std::any_of(of_tiles.begin(), of_tiles.end(), [](std::uint64_t rank) { return rank != 0; }))
+      part[axis] = of_tiles;
   }
   return part;
 }
@@ -97,7 +98,8 @@ Json step_cycles_part(const RunTables& run) {
           {"cycles", used_columns(table, cycle_kinds(), "", "_cycles")}};
 }
 
-/// [kind, steps, batch, m, k, n, flops, sram_bytes, count, total cycles] of the operations that took longest together.
+/// [kind, steps, batch, m, k, n, flops, sram_bytes, count, total cycles] of the operations that took longest
+/// together.
 Json operations_part(const RunTables& run) {
   if (!run.operations) return nullptr;
   constexpr std::size_t kMost = 300;
@@ -105,8 +107,9 @@ Json operations_part(const RunTables& run) {
   const std::size_t total = table.column("total_cycles");
   std::vector<std::size_t> order(table.rows());
   for (std::size_t row = 0; row < order.size(); ++row) order[row] = row;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return table.whole(a, total) > table.whole(b, total); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return table.whole(a, total) > table.whole(b, total);
+  });
   order.resize(std::min(order.size(), kMost));
   Json rows = Json::array();
   for (const std::size_t row : order) {
@@ -127,7 +130,8 @@ Json latency_part(const RunTables& run) {
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string axis(table.text(row, table.column("axis")));
     const std::string measure(table.text(row, table.column("measure")));
-    part[axis][measure].push_back({table.whole(row, table.column("from_cycles")), table.whole(row, table.column("to_cycles")),
+    part[axis][measure].push_back({table.whole(row, table.column("from_cycles")),
+                                   table.whole(row, table.column("to_cycles")),
                                    table.whole(row, table.column("messages"))});
   }
   return part;
@@ -150,7 +154,8 @@ Json flows_part(const RunTables& run) {
     }
     part.back()["heaviest"].push_back({run.tile_place(table.text(row, table.column("source"))),
                                        run.tile_place(table.text(row, table.column("destination"))),
-                                       table.text(row, table.column("axis")), table.whole(row, table.column("bytes"))});
+                                       table.text(row, table.column("axis")),
+                                       table.whole(row, table.column("bytes"))});
   }
   return part;
 }
@@ -160,7 +165,8 @@ Json flows_part(const RunTables& run) {
 const std::vector<std::string>& cycle_kinds() {
   static const std::vector<std::string> kinds = [] {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < sim::kCycleKinds; ++i) names.push_back(sim::to_string(static_cast<sim::CycleKind>(i)));
+    for (std::size_t i = 0; i < sim::kCycleKinds; ++i)
+      names.push_back(sim::to_string(static_cast<sim::CycleKind>(i)));
     return names;
   }();
   return kinds;
@@ -202,6 +208,7 @@ std::string page_data(const RunTables& run) {
                      {"operations", operations_part(run)},
                      {"latency", latency_part(run)},
                      {"spans", spans_part(run)},
+                     {"bubbles", bubbles_part(run)},
                      {"flows", flows_part(run)}};
   return page.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

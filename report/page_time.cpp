@@ -15,6 +15,7 @@ constexpr std::size_t kMostSteps = 16'000;
 constexpr std::size_t kMostMemoryRows = 800;
 constexpr std::size_t kMostWindowBytes = 4'000'000;
 constexpr std::size_t kMostSpans = 24'000;
+constexpr std::size_t kMostBubbles = 16'000;
 
 /// A word as its number in the order of first use.
 class Words {
@@ -31,8 +32,8 @@ class Words {
   Json words_ = Json::array();
 };
 
-/// The rows of steps.csv that are drawn: those of as many whole replicas as fit, in any case of the first one, and of that
-/// those which start first.
+/// The rows of steps.csv that are drawn: those of as many whole replicas as fit, in any case of the first
+/// one, and of that those which start first.
 struct ShownSteps {
   std::vector<std::size_t> rows;
   std::int64_t replicas = 0;
@@ -43,7 +44,8 @@ ShownSteps shown_steps(const CsvTable& steps, std::uint64_t stages) {
   const std::size_t group = steps.column("group");
   const std::size_t start = steps.column("start_cycle");
   std::map<std::uint64_t, std::vector<std::size_t>> by_replica;
-  for (std::size_t row = 0; row < steps.rows(); ++row) by_replica[steps.whole(row, group) / stages].push_back(row);
+  for (std::size_t row = 0; row < steps.rows(); ++row)
+    by_replica[steps.whole(row, group) / stages].push_back(row);
   ShownSteps shown;
   for (const auto& [replica, rows] : by_replica) {
     if (shown.replicas > 0 && shown.rows.size() + rows.size() > kMostSteps) break;
@@ -52,8 +54,9 @@ ShownSteps shown_steps(const CsvTable& steps, std::uint64_t stages) {
   }
   if (shown.rows.size() > kMostSteps) {
     shown.all_of_replica = false;
-    std::stable_sort(shown.rows.begin(), shown.rows.end(),
-                     [&](std::size_t a, std::size_t b) { return steps.whole(a, start) < steps.whole(b, start); });
+    std::stable_sort(shown.rows.begin(), shown.rows.end(), [&](std::size_t a, std::size_t b) {
+      return steps.whole(a, start) < steps.whole(b, start);
+    });
     shown.rows.resize(kMostSteps);
   }
   return shown;
@@ -117,7 +120,8 @@ class WindowCut {
  public:
   explicit WindowCut(const RunTables& run)
       : cycles_(run.summary.at("cycles").get<std::uint64_t>()),
-        length_(std::max<std::uint64_t>(run.tile_windows->whole(0, run.tile_windows->column("window_cycles")), 1)) {
+        length_(std::max<std::uint64_t>(run.tile_windows->whole(0, run.tile_windows->column("window_cycles")),
+                                        1)) {
     std::set<std::string_view> links;
     const CsvTable& table = *run.link_windows;
     const std::size_t link = table.column("link");
@@ -206,7 +210,8 @@ struct Span {
 std::vector<Span> coarser(const std::vector<Span>& spans, std::uint64_t shortest) {
   std::vector<Span> result;
   for (const Span& span : spans) {
-    const bool joins = !result.empty() && (result.back().what == span.what || span.to - span.from < shortest) &&
+    const bool joins = !result.empty() &&
+                       (result.back().what == span.what || span.to - span.from < shortest) &&
                        span.from <= result.back().to + shortest && span.from >= result.back().from;
     if (joins) {
       result.back().to = std::max(result.back().to, span.to);
@@ -242,9 +247,9 @@ Json steps_part(const RunTables& run) {
   const ShownSteps shown = shown_steps(steps, std::max<std::uint64_t>(stages, 1));
   Words kinds;
   Words passes;
-  Json columns = {{"group", Json::array()}, {"stage", Json::array()},      {"kind", Json::array()},  {"pass", Json::array()},
-                  {"layer", Json::array()}, {"microbatch", Json::array()}, {"start", Json::array()}, {"compute", Json::array()},
-                  {"cycles", Json::array()}};
+  Json columns = {{"group", Json::array()}, {"stage", Json::array()},   {"kind", Json::array()},
+                  {"pass", Json::array()},  {"layer", Json::array()},   {"microbatch", Json::array()},
+                  {"start", Json::array()}, {"compute", Json::array()}, {"cycles", Json::array()}};
   for (const std::size_t row : shown.rows) {
     columns["group"].push_back(steps.whole(row, steps.column("group")));
     columns["stage"].push_back(steps.whole(row, steps.column("stage")));
@@ -256,8 +261,8 @@ Json steps_part(const RunTables& run) {
     columns["compute"].push_back(steps.index(row, steps.column("compute_cycle")));
     columns["cycles"].push_back(steps.whole(row, steps.column("span_cycles")));
   }
-  return {{"all", steps.rows()},         {"replicas", shown.replicas}, {"whole_replica", shown.all_of_replica},
-          {"kinds", kinds.words()},      {"passes", passes.words()},   {"columns", columns}};
+  return {{"all", steps.rows()},    {"replicas", shown.replicas}, {"whole_replica", shown.all_of_replica},
+          {"kinds", kinds.words()}, {"passes", passes.words()},   {"columns", columns}};
 }
 
 Json memory_part(const RunTables& run) {
@@ -301,9 +306,31 @@ Json spans_part(const RunTables& run) {
   const std::size_t most = kMostSpans / std::max<std::size_t>(2 * tiles.size(), 1);
   Json part = Json::array();
   for (auto& [tile, lanes] : tiles) {
-    part.push_back({{"tile", tile}, {"core", lane(lanes["core"], most)}, {"messages", lane(lanes["messages"], most)}});
+    part.push_back(
+        {{"tile", tile}, {"core", lane(lanes["core"], most)}, {"messages", lane(lanes["messages"], most)}});
   }
   return {{"words", words.words()}, {"tiles", part}};
+}
+
+/// Of too many the longest.
+Json bubbles_part(const RunTables& run) {
+  if (!run.bubbles) return nullptr;
+  const CsvTable& table = *run.bubbles;
+  const std::size_t start = table.column("start_cycle");
+  const std::size_t end = table.column("end_cycle");
+  const auto cycles = [&](std::size_t row) { return table.whole(row, end) - table.whole(row, start); };
+  std::vector<std::size_t> rows(table.rows());
+  for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = row;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](std::size_t a, std::size_t b) { return cycles(a) > cycles(b); });
+  rows.resize(std::min(rows.size(), kMostBubbles));
+  Json part = {{"group", Json::array()}, {"from", Json::array()}, {"cycles", Json::array()}};
+  for (const std::size_t row : rows) {
+    part["group"].push_back(table.whole(row, table.column("group")));
+    part["from"].push_back(table.whole(row, start));
+    part["cycles"].push_back(cycles(row));
+  }
+  return part;
 }
 
 }  // namespace wafersim::report

@@ -54,7 +54,7 @@ void create(const fs::path& directory) {
 void write_activity(const fs::path& directory, const RunContext& run) {
   if (!run.measurements.activity) {
     for (const char* file : {kTileWindowsFile, kLinkWindowsFile, kStepCyclesFile, kOperationsFile, kLatencyFile, kSpansFile,
-                             kFlowsFile}) {
+                             kBubblesFile, kFlowsFile}) {
       remove_file(directory / file);
     }
     return;
@@ -66,6 +66,7 @@ void write_activity(const fs::path& directory, const RunContext& run) {
   write_operations(directory / kOperationsFile, activity.operations);
   write_latencies(directory / kLatencyFile, activity.messages);
   write_spans(directory / kSpansFile, activity.tiles, run.mesh);
+  write_bubbles(directory / kBubblesFile, activity.bubbles);
   write_flows(directory / kFlowsFile, run.flows, run.mesh);
 }
 

@@ -21,6 +21,7 @@ inline constexpr const char* kStepCyclesFile = "step_cycles.csv";
 inline constexpr const char* kOperationsFile = "operations.csv";
 inline constexpr const char* kLatencyFile = "latency.csv";
 inline constexpr const char* kSpansFile = "spans.csv";
+inline constexpr const char* kBubblesFile = "bubbles.csv";
 inline constexpr const char* kFlowsFile = "flows.csv";
 inline constexpr const char* kReportFile = "report.html";
 /// Of synthetic traffic.

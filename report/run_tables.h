@@ -13,7 +13,8 @@ namespace wafersim::report {
 
 /// The files of a run, read back. Those that a run need not have are optional.
 struct RunTables {
-  /// Throws IoError when one that every run has is missing or none of wafersim's, or when a file cannot be used.
+  /// Throws IoError when one that every run has is missing or none of wafersim's, or when a file cannot be
+  /// used.
   explicit RunTables(const std::filesystem::path& directory);
 
   nlohmann::ordered_json summary;
@@ -29,6 +30,7 @@ struct RunTables {
   std::optional<CsvTable> operations;
   std::optional<CsvTable> latency;
   std::optional<CsvTable> spans;
+  std::optional<CsvTable> bubbles;
   std::optional<CsvTable> flows;
 
   /// y x columns + x of the row's tile, in tiles.csv and links.csv.

@@ -21,7 +21,9 @@ constexpr std::size_t kBetween = kStepKinds * kPasses;  ///< no step
 constexpr std::size_t kStepRows = kBetween + 1;
 constexpr std::size_t kComputeKinds = static_cast<std::size_t>(OpKind::reduce) + 1;
 
-std::size_t step_row(std::int32_t stage, std::size_t row) { return static_cast<std::size_t>(stage) * kStepRows + row; }
+std::size_t step_row(std::int32_t stage, std::size_t row) {
+  return static_cast<std::size_t>(stage) * kStepRows + row;
+}
 
 /// `span` begins when it likes and ends last of all so far; spans that it touches become one with it.
 void merge(std::vector<TileSpans::Span>& spans, TileSpans::Span span) {
@@ -66,7 +68,8 @@ CyclesByKind by_kind(const CycleBreakdown& cycles) {
 
 namespace {
 
-/// Classes of a histogram: values below 2 x kSplit are exact; each power of two from there on is cut into kSplit.
+/// Classes of a histogram: values below 2 x kSplit are exact; each power of two from there on is cut into
+/// kSplit.
 constexpr unsigned kSplitBits = 3;
 constexpr Cycle kSplit = Cycle{1} << kSplitBits;
 
@@ -103,6 +106,7 @@ void TileActivity::charge(CycleKind kind, Cycle from, Cycle to) {
   all_.windows_.charge(tile_, kind, from, to);
   all_.steps_[step_][static_cast<std::size_t>(kind)] += to - from;
   if (spans_ != nullptr) add_span(kind, from, to);
+  if (bubbles_ != nullptr && kind == CycleKind::bubble) add_bubble(from, to);
 }
 
 void TileActivity::at_step(StepKind kind, Pass pass) {
@@ -131,10 +135,51 @@ void TileActivity::add_span(CycleKind kind, Cycle from, Cycle to) {
   }
 }
 
-Activity::Activity(const workloads::Trace& trace, std::size_t links, const std::vector<TileId>& chosen)
-    : trace_(trace), windows_(trace.tiles.size(), links), operations_(trace.works.size() * kComputeKinds) {
+void TileActivity::add_bubble(Cycle from, Cycle to) {
+  std::vector<GroupBubbles::Span>& spans = bubbles_->spans;
+  if (!spans.empty() && spans.back().to == from) {
+    spans.back().to = to;
+  } else if (spans.size() < Activity::kMostBubbles) {
+    spans.push_back({from, to});
+  }
+}
+
+namespace {
+
+/// The run takes at least as long as the matrix engine of any tile is computing.
+Cycle least_cycles(const CompiledTrace& trace) {
+  std::vector<Cycle> of_template;
+  for (std::size_t i = 0; i < trace.trace().templates.size(); ++i) {
+    const CompiledTemplate& step = trace.step_template(static_cast<std::uint32_t>(i));
+    Cycle sum = 0;
+    for (const std::uint32_t op : step.in_order[static_cast<std::size_t>(Engine::matrix)]) {
+      sum += step.ops[op].compute_cycles;
+    }
+    of_template.push_back(sum);
+  }
+  Cycle most = 0;
+  for (const workloads::Program& program : trace.trace().programs) {
+    Cycle sum = 0;
+    for (const workloads::Step& step : program.steps) sum += of_template[step.step_template];
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+}  // namespace
+
+Activity::Activity(const CompiledTrace& compiled, std::size_t links, const std::vector<TileId>& chosen)
+    : trace_(compiled.trace()),
+      windows_(trace_.tiles.size(), links, least_cycles(compiled)),
+      operations_(trace_.works.size() * kComputeKinds) {
+  const workloads::Trace& trace = trace_;
   std::int32_t stages = 1;
-  for (const workloads::TileBinding& binding : trace.tiles) stages = std::max(stages, binding.stage + 1);
+  std::int32_t groups = 0;
+  for (const workloads::TileBinding& binding : trace.tiles) {
+    stages = std::max(stages, binding.stage + 1);
+    groups = std::max(groups, binding.group + 1);
+  }
+  bubbles_.resize(static_cast<std::size_t>(groups), {-1, 0, {}});
   steps_.resize(static_cast<std::size_t>(stages) * kStepRows);
   for (std::size_t i = 0; i < trace.tiles.size(); ++i) tiles_.emplace_back(*this, i, trace.tiles[i].stage);
   for (std::size_t axis = 0; axis < messages_.size(); ++axis) messages_[axis].axis = static_cast<Axis>(axis);
@@ -146,6 +191,11 @@ Activity::Activity(const workloads::Trace& trace, std::size_t links, const std::
   message_spans_.resize(spans_.size());
   for (std::size_t i = 0; i < trace.tiles.size(); ++i) {
     if (TileSpans* const spans = spans_of(trace.tiles[i].tile)) tiles_[i].keep_spans(*spans);
+    GroupBubbles& bubbles = bubbles_[static_cast<std::size_t>(trace.tiles[i].group)];
+    if (bubbles.group >= 0) continue;  // it is not the first tile of its group
+    bubbles.group = trace.tiles[i].group;
+    bubbles.stage = trace.tiles[i].stage;
+    tiles_[i].keep_bubbles(bubbles);
   }
 }
 
@@ -168,7 +218,8 @@ void Activity::message(const MessageRecord& message) {
   for (const TileId end : {message.source, message.destination}) {
     TileSpans* const spans = spans_of(end);
     if (spans == nullptr) continue;
-    auto& kept = message_spans_[static_cast<std::size_t>(spans - spans_.data())][static_cast<std::size_t>(message.axis)];
+    auto& kept = message_spans_[static_cast<std::size_t>(spans - spans_.data())]
+                               [static_cast<std::size_t>(message.axis)];
     merge(kept, {message.posted, message.received, static_cast<std::uint8_t>(message.axis)});
     if (kept.size() > kMostSpans) {
       kept.pop_back();
@@ -191,7 +242,8 @@ std::vector<OperationMeasurement> Activity::take_operations() const {
     const OperationSum& sum = operations_[i];
     if (sum.count == 0) continue;
     result.push_back({static_cast<OpKind>(i % kComputeKinds), trace_.works[i / kComputeKinds],
-                      join({names[i].begin(), names[i].end()}, " "), sum.count, sum.cycles, sum.shortest, sum.longest});
+                      join({names[i].begin(), names[i].end()}, " "), sum.count, sum.cycles, sum.shortest,
+                      sum.longest});
   }
   return result;
 }
@@ -202,7 +254,8 @@ ActivityMeasurement Activity::take(Cycle end) {
   for (std::size_t row = 0; row < steps_.size(); ++row) {
     if (steps_[row] == CyclesByKind{}) continue;
     const std::size_t step = row % kStepRows;
-    StepCycles cycles{static_cast<std::int32_t>(row / kStepRows), step == kBetween, StepKind::custom, Pass::none, steps_[row]};
+    StepCycles cycles{static_cast<std::int32_t>(row / kStepRows), step == kBetween, StepKind::custom,
+                      Pass::none, steps_[row]};
     if (!cycles.between) {
       cycles.kind = static_cast<StepKind>(step / kPasses);
       cycles.pass = static_cast<Pass>(step % kPasses);
@@ -219,6 +272,7 @@ ActivityMeasurement Activity::take(Cycle end) {
     }
   }
   result.tiles = std::move(spans_);
+  result.bubbles = std::move(bubbles_);
   return result;
 }
 

@@ -41,7 +41,7 @@ class CycleAccount {
 
  private:
   bool anything_runs() const { return running_[0] || running_[1]; }
-  void record(CycleKind kind, Cycle from, Cycle to) {
+  void tell(CycleKind kind, Cycle from, Cycle to) const {
     if (activity_ != nullptr) [[unlikely]] activity_->charge(kind, from, to);
   }
   void charge_running(Cycle now);

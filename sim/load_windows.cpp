@@ -1,6 +1,7 @@
 #include "sim/load_windows.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/error.h"
 
@@ -10,7 +11,7 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{32} << 20;
 constexpr std::size_t kMostWindows = 192;
 constexpr std::size_t kFewestWindows = 4;
-/// Windows begin short, so that short runs are told in detail, but not so short that a long run widens them for ever.
+/// The shortest that windows are: no run is told in more detail.
 constexpr unsigned kFirstShift = 6;
 
 std::size_t windows_for(std::size_t tiles, std::size_t links) {
@@ -53,9 +54,9 @@ std::vector<Cell> first_of_rows(const std::vector<Cell>& cells, std::size_t capa
 
 }  // namespace
 
-LoadWindows::LoadWindows(std::size_t tiles, std::size_t links)
+LoadWindows::LoadWindows(std::size_t tiles, std::size_t links, Cycle cycles)
     : capacity_(windows_for(tiles, links)),
-      shift_(kFirstShift),
+      shift_(std::max(kFirstShift, static_cast<unsigned>(std::bit_width(cycles / capacity_)))),
       next_sample_(Cycle{1} << shift_),
       tiles_(tiles * capacity_),
       links_(links * capacity_),

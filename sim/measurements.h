@@ -180,6 +180,17 @@ struct TileSpans {
   bool complete = true;        ///< false: the spans end before the run
 };
 
+/// When the first tile of a stage group was in bubbles.
+struct GroupBubbles {
+  struct Span {
+    Cycle from = 0;
+    Cycle to = 0;
+  };
+  std::int32_t group = 0;
+  std::int32_t stage = 0;
+  std::vector<Span> spans;  ///< ascending; the first few thousand
+};
+
 /// Kept when asked for, see SimulationOptions::record_activity.
 struct ActivityMeasurement {
   WindowMeasurement windows;
@@ -187,6 +198,7 @@ struct ActivityMeasurement {
   std::vector<OperationMeasurement> operations;  ///< in the order of Trace::works
   std::vector<MessageStatistics> messages;      ///< ascending by axis; of axes that sent any
   std::vector<TileSpans> tiles;                 ///< ascending by tile; of the tiles asked for
+  std::vector<GroupBubbles> bubbles;            ///< ascending by group
 };
 
 /// What a tile holds.

@@ -95,9 +95,8 @@ struct Simulation::Parts {
 
 /// All tiles share a number of rows: which are the fullest and the emptiest is known at the end only.
 void Simulation::Parts::attach_timelines() {
-  constexpr std::size_t kRows = std::size_t{1} << 21;
   constexpr std::size_t kLeast = 16, kMost = std::size_t{1} << 16;
-  const std::size_t rows = std::clamp(kRows / std::max<std::size_t>(wafer.used_tiles().size(), 1), kLeast, kMost);
+  const std::size_t rows = std::clamp(options.memory_rows / std::max<std::size_t>(wafer.used_tiles().size(), 1), kLeast, kMost);
   timelines.reserve(wafer.used_tiles().size());
   for (Tile* tile : wafer.used_tiles()) {
     timelines.emplace_back(tile->sram->levels(), rows);
@@ -106,7 +105,7 @@ void Simulation::Parts::attach_timelines() {
 }
 
 void Simulation::Parts::attach_activity() {
-  activity = std::make_unique<Activity>(trace.trace(), links.size(), options.activity_tiles);
+  activity = std::make_unique<Activity>(trace, links.size(), options.activity_tiles);
   for (std::size_t i = 0; i < wafer.used_tiles().size(); ++i) {
     if (auto* const core = dynamic_cast<TraceCore*>(wafer.used_tiles()[i]->core)) core->record(activity->tile(i));
   }

@@ -4,18 +4,16 @@
 //   mesh          rows, cols, dead_tiles (names)
 //   tiles         by used tile: id (y * cols + x), stage, group, cycles.<kind>, busy cycles, bytes, peak, peak_by_class.<class>
 //   ranks         <axis>: rank of each used tile; null when unknown
-//   links         by live link: id (tile * 4 + direction), bytes, packets, busy, queue, by_axis.<axis>
+//   links         by live link: id (tile * 4 + direction: north, east, south, west), bytes, packets, busy, queue, by_axis.<axis>
 //   steps         columns of the steps shown, with kinds and passes as words
 //   memory        by recorded tile: cycle, total, bytes.<class>
 //   windows       tiles.<kind>: 255ths of the window's cycles by tile and window, base64; links likewise, by `row` of links
-//   step_cycles, operations, latency, spans, flows
+//   step_cycles, operations, latency, spans, bubbles, flows
 // A part that the run did not record is null.
 
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
-
-export const directions = ["north", "east", "south", "west"];
 
 /** The causes of cycles, in the order in which they are stacked. */
 export const kinds = [
@@ -42,9 +40,12 @@ export async function readRun(packed) {
   run.linkAt = new Map(run.links.id.map((id, row) => [id, row]));
   run.tileName = (id) => `tile_${id % run.mesh.cols}_${Math.floor(id / run.mesh.cols)}`;
   run.linkName = (id) => {
+    const { rows, cols } = run.mesh;
     const tile = Math.floor(id / 4);
-    const step = [-run.mesh.cols, 1, run.mesh.cols, -1][id % 4];
-    return `${run.tileName(tile)} → ${run.tileName(tile + step)}`;
+    const [right, down] = [[0, -1], [1, 0], [0, 1], [-1, 0]][id % 4];
+    const x = ((tile % cols) + right + cols) % cols;
+    const y = (Math.floor(tile / cols) + down + rows) % rows;
+    return `${run.tileName(tile)} → ${run.tileName(y * cols + x)}`;
   };
   if (run.windows) unpackWindows(run);
   return run;

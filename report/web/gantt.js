@@ -29,7 +29,7 @@ export function gantt(parent, run, name, label, height, view) {
 
 function bar(bars, colours) {
   return (params, api) => {
-    const { row, from, to, top, height, colour, opacity } = bars[params.dataIndex];
+    const { row, from, to, top, height, colour } = bars[params.dataIndex];
     const [left, middle] = api.coord([from, row]);
     const [right] = api.coord([to, row]);
     const [, band] = api.size([0, 1]);
@@ -39,8 +39,8 @@ function bar(bars, colours) {
     if (width < 0) return null;
     return {
       type: "rect",
-      shape: { x, y: middle - band / 2 + band * top, width: Math.max(width - (width > 4 && opacity === undefined ? 0.6 : 0), 0.6), height: Math.max(band * height, 1) },
-      style: { fill: colour(colours), opacity: opacity ?? 1 },
+      shape: { x, y: middle - band / 2 + band * top, width: Math.max(width - (width > 4 ? 0.6 : 0), 0.6), height: Math.max(band * height, 1) },
+      style: { fill: colour(colours) },
     };
   };
 }

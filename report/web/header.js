@@ -22,7 +22,7 @@ function figures(run) {
     figure("MFU", summary.mfu === null ? absent : format.percent(summary.mfu), `HFU ${format.percent(summary.hfu)}`),
     figure("Compute", format.percent(summary.compute_utilization), "of the time of used tiles"),
     figure("Exposed communication", format.percent(summary.communication_share),
-      summary.hidden_communication === null ? "no messages" : `${format.percent(summary.hidden_communication)} of it hidden`),
+      summary.hidden_communication === null ? "no messages" : `${format.percent(summary.hidden_communication)} of the time in flight is hidden`),
     figure(memory.fits ? "Memory fits" : "Memory does not fit", format.percent(used),
       `${format.bytes(memory.peak_bytes)} of ${format.bytes(memory.capacity_bytes)} in ${memory.peak_tile}`, memory.fits ? "good" : "bad"));
 }
@@ -30,12 +30,11 @@ function figures(run) {
 function planText({ summary }) {
   const { plan, scenario } = summary;
   const degrees = ["dp", "pp", "tp", "tatp", "ep"].filter((axis) => plan[axis] > 1).map((axis) => `${axis} ${plan[axis]}`);
-  if (plan.sp !== "none") degrees.push(`sp ${plan.sp}${plan.sp_degree > 1 ? ` ${plan.sp_degree}` : ""}`);
-  if (plan.zero > 0) degrees.push(`zero ${plan.zero}`);
+  const more = [plan.sp !== "none" && `sp ${plan.sp}${plan.sp_degree > 1 ? ` ${plan.sp_degree}` : ""}`, plan.zero > 0 && `zero ${plan.zero}`];
   const parts = [
     scenario.model.name || `${scenario.model.layers} layers of ${scenario.model.hidden}`,
     `${format.count(summary.tiles_used)} of ${format.count(summary.tiles_total)} tiles (${scenario.wafer.mesh} mesh)`,
-    degrees.join(" × ") || "one tile", plan.pp > 1 ? `${plan.schedule}, ${plan.microbatches} microbatches` : null,
+    degrees.join(" × ") || "one tile", ...more, plan.pp > 1 ? `${plan.schedule}, ${plan.microbatches} microbatches` : null,
   ];
   return parts.filter(Boolean).join(" · ");
 }

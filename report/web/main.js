@@ -1,6 +1,7 @@
 // The page: a header, then one section for each module below. A module has id, title, render(section, run) and, where a run need
 // not have its data, has(run).
 
+import "./licenses.js";
 import "./style.css";
 
 import * as breakdown from "./breakdown.js";

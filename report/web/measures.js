@@ -1,4 +1,5 @@
-// What the wafer map can show: a value for each tile or link, over the whole run or in one window of it.
+// What the wafer map can show: a value for each tile or link, over the whole run or in one window of it. Where `root` is set values
+// differ by orders of magnitude, and the map draws their square roots.
 
 import * as format from "./format.js";
 import { kindNames, sum } from "./data.js";
@@ -54,7 +55,7 @@ export function linkMeasures(run) {
       whole: (link) => links.busy[link] / run.cycles, window: windows && windows.linkBusy,
     },
     queue: {
-      name: "queueing", explanation: "cycles in which packets waited for the link, all packets together", text: cycles,
+      name: "queueing", explanation: "cycles in which packets waited for the link, all packets together", text: cycles, root: true,
       whole: (link) => links.queue[link], window: windows && windows.linkQueue,
     },
     bytes: { name: "bytes", explanation: "carried", text: format.bytes, whole: (link) => links.bytes[link] },

@@ -52,6 +52,12 @@ function capacityLine(run, colours, top) {
   };
 }
 
+/** Rows to draw: ECharts leaves out a last point that is too close to the one before it, and its area then ends in a slope. */
+function apart(recorded, run) {
+  const last = recorded.cycle.length - 1;
+  return recorded.cycle.flatMap((cycle, i) => (i === last || recorded.cycle[last] - cycle > run.cycles / 300 ? [i] : []));
+}
+
 /** One recorded tile, which the reader chooses; first the `first` of them. */
 function overTime(parent, run, name, order, first, top) {
   let shown = order[first];
@@ -73,23 +79,28 @@ function overTime(parent, run, name, order, first, top) {
     yAxis: axisStyle(colours, ticks(top)),
     series: used(shown).map((each, index) => ({
       name: readable(each), type: "line", step: "end", stack: "held", symbol: "none", lineStyle: { width: 0 }, color: colours.classes[each],
-      areaStyle: { opacity: 0.9, color: colours.classes[each] }, data: shown.cycle.map((cycle, i) => [cycle, shown.bytes[each][i]]),
+      areaStyle: { opacity: 0.9, color: colours.classes[each] }, data: apart(shown, run).map((i) => [shown.cycle[i], shown.bytes[each][i]]),
       markLine: index === 0 ? capacityLine(run, colours, top) : undefined,
     })),
   }));
 }
 
+const mostPeaks = 500;
+
 function imbalance(parent, run) {
   const order = run.tiles.peak.map((_, row) => row).sort((a, b) => run.tiles.peak[b] - run.tiles.peak[a]);
   const top = limitOf(run, run.tiles.peak[order[0]]);
+  const drawn = Math.min(order.length, mostPeaks);
+  const places = Array.from({ length: drawn }, (_, i) => Math.round((i * (order.length - 1)) / Math.max(drawn - 1, 1)));
+  const text = ([{ value: [place, peak] }]) => `<b>${run.tileName(run.tiles.id[order[place - 1]])}</b>, number ${format.count(place)} of ${format.count(order.length)}<br>${format.bytes(peak)}`;
   chart(parent, "peaks", "Peak memory of every tile, fullest first", 220, (colours) => ({
     grid: { left: 70, right: 16, top: 16, bottom: 42 },
-    tooltip: { trigger: "axis", formatter: ([{ dataIndex }]) => `<b>${run.tileName(run.tiles.id[order[dataIndex]])}</b><br>${format.bytes(run.tiles.peak[order[dataIndex]])}` },
-    xAxis: axisStyle(colours, { type: "category", boundaryGap: false, data: order.map((_, place) => place + 1), name: "tiles", nameLocation: "middle", nameGap: 24 }),
+    tooltip: { trigger: "axis", formatter: text },
+    xAxis: axisStyle(colours, { type: "value", min: 1, max: Math.max(order.length, 2), splitLine: { show: false }, name: "tiles", nameLocation: "middle", nameGap: 24 }),
     yAxis: axisStyle(colours, ticks(top)),
     series: [{
       name: "peak", type: "line", step: "middle", symbol: "none", color: colours.kinds.compute, areaStyle: { opacity: 0.35 },
-      data: order.map((row) => run.tiles.peak[row]), markLine: capacityLine(run, colours, top),
+      data: places.map((place) => [place + 1, run.tiles.peak[order[place]]]), markLine: capacityLine(run, colours, top),
     }],
   }));
 }

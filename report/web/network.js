@@ -108,7 +108,7 @@ function hotspots(run) {
 function byAxis(run, row) {
   return Object.entries(run.links.by_axis)
     .map(([axis, bytes]) => [axis, bytes[row] / run.links.bytes[row]])
-    .filter(([, share]) => share > 0)
+    .filter(([, share]) => share >= 0.0005)
     .sort((a, b) => b[1] - a[1])
     .map(([axis, share]) => `${axis} ${format.percent(share)}`)
     .join(", ");

@@ -7,7 +7,7 @@ const light = {
   accent: "#0b62a8",
   tileRamp: ["#dbe8f4", "#b0d0e8", "#6aaed6", "#2e7ebc", "#0b4d94", "#08244f"],
   linkRamp: ["#f3dcc6", "#fdae6b", "#f16913", "#c03b02", "#7f2704"],
-  unused: "#dfe4ea", dead: "#9aa4b1", outline: "#111827",
+  unused: "#dfe4ea", dead: "#9aa4b1", outline: "#111827", mark: "#b5179e",
   kinds: {
     compute: "#0072b2", exposed_tp: "#e69f00", exposed_tatp: "#d55e00", exposed_sp: "#cc79a7", exposed_ep: "#8c510a",
     exposed_dp: "#009e73", exposed_pp: "#56b4e9", memory_stall: "#f0e442", bubble: "#b8c0cb", idle: "#e3e7ec",
@@ -20,7 +20,7 @@ const dark = {
   accent: "#6db8f2",
   tileRamp: ["#203042", "#1d4468", "#1f669f", "#3f93d1", "#86c4f0", "#d9efff"],
   linkRamp: ["#3a2a1e", "#7d4312", "#c4640f", "#f99a3d", "#ffd9a8"],
-  unused: "#232c38", dead: "#57616f", outline: "#ffffff",
+  unused: "#232c38", dead: "#57616f", outline: "#ffffff", mark: "#ff6ad5",
   kinds: {
     compute: "#3b9bd8", exposed_tp: "#f0b429", exposed_tatp: "#e8743b", exposed_sp: "#d88fb8", exposed_ep: "#b9803a",
     exposed_dp: "#2bbf93", exposed_pp: "#8fd3f7", memory_stall: "#f2ea6b", bubble: "#5d6876", idle: "#2f3945",

@@ -1,6 +1,6 @@
 // Section: who did what when, by pipeline stage or by tile.
 
-import { kindNames, sum } from "./data.js";
+import { kindNames } from "./data.js";
 import { choice, element, note } from "./dom.js";
 import * as format from "./format.js";
 import { gantt } from "./gantt.js";
@@ -57,34 +57,29 @@ function stageView(run, replica) {
     const to = from + columns.cycles[i];
     const computes = columns.compute[i];
     const text = () => stepText(run, i, kind, pass);
-    const lane = beside.has(kind) ? { top: 0.78, height: 0.18 } : { top: 0.06, height: 0.54 };
+    const lane = beside.has(kind) ? { top: 0.74, height: 0.2 } : { top: 0.06, height: 0.62 };
     const row = columns.stage[i];
     if (beside.has(kind) || computes < 0) {
       bars.push({ row, from, to, ...lane, colour: colourOfStep(kind, pass), text });
       continue;
     }
-    if (computes > from) bars.push({ row, from, to: computes, top: 0.3, height: 0.06, colour: (colours) => colours.kinds.bubble, text });
+    if (computes > from) bars.push({ row, from, to: computes, top: 0.34, height: 0.06, colour: (colours) => colours.muted, text });
     bars.push({ row, from: computes, to, ...lane, colour: colourOfStep(kind, pass), text });
   }
-  if (run.windows) bars.push(...bubbleBars(run, replica));
+  if (run.bubbles) bars.push(...bubbleBars(run, replica));
   return { rows: Array.from({ length: run.stages }, (_, stage) => `stage ${stage}`), bars };
 }
 
-/** Below the steps: by window, how much of it the stage's tiles waited for other stages. */
+/** Over the steps: when the stage waited for another one, also inside a step. */
 function bubbleBars(run, replica) {
-  const { windows, tiles } = run;
-  const bars = [];
-  for (let stage = 0; stage < run.stages; stage += 1) {
-    const members = tiles.stage.flatMap((of, row) => (of === stage && Math.floor(tiles.group[row] / run.summary.plan.pp) === replica ? [row] : []));
-    for (let window = 0; window < windows.count; window += 1) {
-      const share = sum(members.map((row) => windows.tileShare("bubble", row, window))) / members.length;
-      if (share < 0.01) continue;
-      const from = window * windows.length;
-      bars.push({ row: stage, from, to: Math.min(from + windows.length, run.cycles), top: 0.63, height: 0.11, opacity: share,
-        colour: (colours) => colours.text, text: () => `stage ${stage}, ${format.timeOf(run, from)} and on<br>bubble: ${format.percent(share)} of the window` });
-    }
-  }
-  return bars;
+  const { group, from, cycles } = run.bubbles;
+  const { pp } = run.summary.plan;
+  return group.flatMap((each, i) => {
+    if (Math.floor(each / pp) !== replica) return [];
+    const to = from[i] + cycles[i];
+    return [{ row: each % pp, from: from[i], to, top: 0.06, height: 0.62, colour: (colours) => colours.kinds.bubble,
+      text: () => `<b>bubble</b>, stage ${each % pp}<br>${format.timeOf(run, from[i])} to ${format.timeOf(run, to)}` }];
+  });
 }
 
 function stepText(run, i, kind, pass) {
@@ -129,12 +124,12 @@ function keyOf(run, state) {
     const name = layer ? passNames[passes[columns.pass[i]]] || "layer" : kinds[kind].replace("_", " ");
     present.set(name, colourOfStep(kinds[kind], passes[columns.pass[i]])(colours));
   });
-  return [...[...present].map(entry), entry(["waits for its inputs", colours.kinds.bubble]), ...(run.windows ? [entry(["bubble", colours.text])] : [])];
+  return [...[...present].map(entry), ...(run.bubbles ? [entry(["bubble", colours.kinds.bubble])] : [])];
 }
 
 function notes(run, hasTiles) {
   const { steps } = run;
-  const parts = ["A bar is a step of a stage, from the first operation of its tiles to the end of the last; a thin grey line leads to it from where it could have begun. Gradient synchronization and parameter gathers run below. The strip between is the stronger the more of the time the stage's tiles spend in bubbles, also inside a step. Wheel or slider zoom, dragging moves."];
+  const parts = [`A bar is a step of a stage, from the first operation of its tiles to the end of the last; a thin grey line leads to it from where it could have begun. Gradient synchronization and parameter gathers run below.${run.bubbles ? " Grey is a bubble, also inside a step: the stage's first tile waits for another stage." : ""} Wheel or slider zoom, dragging moves.`];
   if (hasTiles) parts.push("Chosen tiles show what their cycles went to above, and the messages on their way by axis below.");
   if (!steps.whole_replica) parts.push(`Of ${format.count(steps.all)} steps the first ${format.count(steps.columns.start.length)} of replica 0 are drawn; all are in steps.csv.`);
   return parts.join(" ");

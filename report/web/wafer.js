@@ -4,6 +4,7 @@ import { axisStyle, chart } from "./charts.js";
 import { kindNames, sum } from "./data.js";
 import { choice, element, note } from "./dom.js";
 import * as format from "./format.js";
+import { groupings, membersOf } from "./groups.js";
 import { extent, linkMeasures, tileMeasures } from "./measures.js";
 import { onTheme, theme } from "./theme.js";
 import { WaferMap } from "./wafer_map.js";
@@ -16,8 +17,10 @@ const framesPerSecond = 8;
 export function render(section, run) {
   const tiles = tileMeasures(run);
   const links = linkMeasures(run);
-  const windows = run.windows;
-  const state = { tile: "compute", link: "busy", outline: "none", window: null, playing: null };
+  const groups = groupings(run);
+  const { windows } = run;
+  const outline = groups.stages && !groups.stages.scattered ? "stages" : "none";
+  const state = { tile: "compute", link: "busy", outline, window: null, playing: null };
 
   const canvas = element("canvas", {
     tabindex: "0", role: "img",
@@ -31,6 +34,7 @@ export function render(section, run) {
   const load = element("div", {});
 
   const inWindow = (measure) => state.window !== null && measure.window;
+  const nameOf = (measure) => (state.window !== null && !measure.window ? `${measure.name}, whole run` : measure.name);
   const valueOf = (measure) => (item) => (inWindow(measure) ? measure.window(item, state.window) : measure.whole(item));
   const ranges = new Map();
   const rangeOf = (measure, items) => {
@@ -44,16 +48,22 @@ export function render(section, run) {
     const tile = tiles[state.tile];
     const link = links[state.link];
     const linkRange = link && [0, rangeOf(link, run.links.id.length)[1]];
+    const drawn = link?.root ? Math.sqrt : (value) => value;
     map.show({
       tileValue: valueOf(tile), tileRange: rangeOf(tile, run.tiles.id.length),
-      linkValue: link && valueOf(link), linkRange,
-      outline: state.outline === "none" ? null : (row) => groupOf(run, state.outline, row),
-      group: state.outline === "none" ? null : (row) => membersOf(run, state.outline, row),
+      linkValue: link && ((item) => drawn(valueOf(link)(item))), linkRange: linkRange?.map(drawn),
+      ...grouped(groups[state.outline]),
     });
     legend.replaceChildren(...legendOf(tile, rangeOf(tile, run.tiles.id.length), link, linkRange));
     showDetail();
   };
-  const showDetail = () => detail.replaceChildren(...detailOf(run, map.selected, tiles, valueOf));
+  /** Outlines, and the members of one group: the chosen tile's, or an example where outlines would tell nothing. */
+  const grouped = (grouping) => {
+    if (!grouping) return {};
+    const row = map.selected === null ? (grouping.scattered ? 0 : null) : run.tileAt.get(map.selected);
+    return { outline: grouping.scattered ? null : grouping.of, members: row === null ? [] : membersOf(run, grouping, row) };
+  };
+  const showDetail = () => detail.replaceChildren(...detailOf(run, map.selected, tiles, valueOf, nameOf));
 
   const select = (tile) => {
     map.selected = tile;
@@ -68,12 +78,14 @@ export function render(section, run) {
   const controls = element("div", { class: "controls" },
     choice("Tiles", Object.entries(tiles).map(([key, measure]) => [key, measure.name]), state.tile, set("tile")),
     choice("Links", [...Object.entries(links).map(([key, measure]) => [key, measure.name]), ["none", "not drawn"]], state.link, set("link")),
-    run.axes.length > 0 && choice("Outline", [["none", "no groups"], ...run.axes.map((axis) => [axis, `${axis} groups`])], state.outline, set("outline")));
+    Object.keys(groups).length > 0 && choice("Outline",
+      [["none", "no groups"], ...Object.entries(groups).map(([key, { name }]) => [key, name])], state.outline, set("outline")));
   section.append(controls);
   if (windows) section.append(timeControls(run, state, () => { redraw(); loadChart?.redraw(); }));
-  section.append(element("div", { class: "beside" }, element("div", {}, frame, legend), element("div", { class: "side" }, detail, load)), tip);
+  const wide = run.mesh.cols > 32 && run.mesh.cols > 1.4 * run.mesh.rows;
+  section.append(element("div", { class: wide ? "below" : "beside" }, element("div", {}, frame, legend), element("div", { class: "side" }, detail, load)), tip);
   section.append(note(windows
-    ? "Each square is a tile, each arrow a link, the thicker and darker the larger its value. Crossed squares are dead tiles, empty ones are not used."
+    ? "Each square is a tile, each arrow a link, the thicker the larger its value. Tiles that are marked belong to one group. Crossed squares are dead tiles, empty ones are not used."
     : "Each square is a tile, each arrow a link. Crossed squares are dead tiles, empty ones are not used. Run with --report to see how the load moves over time."));
 
   const loadChart = windows ? loadOverTime(load, run, state, map) : null;
@@ -83,7 +95,7 @@ export function render(section, run) {
     const found = map.at(event.offsetX, event.offsetY);
     tip.hidden = found === null;
     if (found === null) return;
-    tip.innerHTML = found.tile === undefined ? linkText(run, found.link, links, valueOf) : tileText(run, found.tile, tiles, valueOf);
+    tip.innerHTML = found.tile === undefined ? linkText(run, found.link, links, valueOf, nameOf) : tileText(run, found.tile, tiles, valueOf, nameOf);
     placeTip(tip, event);
   });
   canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
@@ -105,33 +117,22 @@ export function render(section, run) {
   redraw();
 }
 
-/** Tiles with equal values belong to one group: they differ in their rank along the axis only. */
-function groupOf(run, axis, row) {
-  return run.axes.filter((other) => other !== axis).map((other) => run.ranks[other][row]).join(",");
-}
-
-function membersOf(run, axis, row) {
-  if (row === undefined) return null;
-  const group = groupOf(run, axis, row);
-  return run.tiles.id.filter((_, other) => groupOf(run, axis, other) === group);
-}
-
 const line = (name, value) => `<tr><td>${format.escaped(name)}</td><td>${format.escaped(value)}</td></tr>`;
 
 function ranksText(run, row) {
   return run.axes.map((axis) => `${axis} ${run.ranks[axis][row]}`).join(", ");
 }
 
-function tileText(run, tile, measures, valueOf) {
+function tileText(run, tile, measures, valueOf, nameOf) {
   const row = run.tileAt.get(tile);
   const name = run.tileName(tile);
   if (row === undefined) return `<b>${name}</b><br>${run.mesh.dead_tiles.includes(name) ? "dead" : "not used by the plan"}`;
-  const lines = Object.values(measures).map((measure) => line(measure.name, measure.text(valueOf(measure)(row))));
+  const lines = Object.values(measures).map((measure) => line(nameOf(measure), measure.text(valueOf(measure)(row))));
   return `<b>${name}</b> stage ${run.tiles.stage[row]}${run.axes.length > 0 ? `<br>ranks: ${ranksText(run, row)}` : ""}<table>${lines.join("")}</table>`;
 }
 
-function linkText(run, link, measures, valueOf) {
-  const lines = Object.values(measures).map((measure) => line(measure.name, measure.text(valueOf(measure)(link))));
+function linkText(run, link, measures, valueOf, nameOf) {
+  const lines = Object.values(measures).map((measure) => line(nameOf(measure), measure.text(valueOf(measure)(link))));
   const byAxis = Object.entries(run.links.by_axis)
     .filter(([, values]) => values[link] > 0)
     .map(([axis, values]) => line(`of ${axis}`, format.percent(values[link] / run.links.bytes[link])));
@@ -145,21 +146,21 @@ function placeTip(tip, event) {
   tip.style.top = `${event.pageY + (below < tip.offsetHeight + 30 ? -tip.offsetHeight - 10 : 14)}px`;
 }
 
-function detailOf(run, tile, measures, valueOf) {
+function detailOf(run, tile, measures, valueOf, nameOf) {
   const body = element("div", {});
   if (tile === null) {
     const rows = run.tiles.id.map((_, row) => row);
     const mean = (measure) => sum(rows.map(valueOf(measure))) / rows.length;
-    body.innerHTML = `<h3>Mean of ${format.count(rows.length)} tiles</h3><table>${Object.values(measures).map((measure) => line(measure.name, measure.text(mean(measure)))).join("")}</table><p class="note">Choose a tile on the map to see its numbers here.</p>`;
+    body.innerHTML = `<h3>Mean of ${format.count(rows.length)} tiles</h3><table>${Object.values(measures).map((measure) => line(nameOf(measure), measure.text(mean(measure)))).join("")}</table><p class="note">Choose a tile on the map to see its numbers here.</p>`;
   } else {
-    body.innerHTML = tileText(run, tile, measures, valueOf).replace(/<b>(.*?)<\/b>/, "<h3>$1</h3>");
+    body.innerHTML = tileText(run, tile, measures, valueOf, nameOf).replace(/<b>(.*?)<\/b>/, "<h3>$1</h3>");
   }
   return [body];
 }
 
 function legendOf(tile, tileRange, link, linkRange) {
   const scale = (what, measure, [low, high], stops) => element("div", { class: "scale" },
-    element("span", { title: measure.explanation }, `${what}: ${measure.name}`),
+    element("span", { title: measure.explanation }, `${what}: ${measure.name}${measure.root ? ", square root" : ""}`),
     element("span", { class: "end" }, measure.text(low)),
     element("span", { class: "ramp", style: `background:linear-gradient(to right, ${stops.join(",")})` }),
     element("span", { class: "end" }, measure.text(high)));

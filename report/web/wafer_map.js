@@ -6,11 +6,15 @@ const largestCell = 56;
 const smallestCell = 5;
 const tallest = 780;
 
+/** Below that arrows have no tips that could be seen. */
+const arrowCell = 26;
+
 /** Share of a cell that a tile's square takes; links have the rest. */
 const tileShare = 0.62;
 
 export class WaferMap {
-  /** `canvas` in `frame`, whose width it takes. `view` has tileValue(row), linkValue(row), outline(row) and their ranges. */
+  /** `canvas` in `frame`, whose width it takes. `view`: tileValue(row), linkValue(row), their ranges,
+   * outline(row), equal within a group, and `members`, tiles to mark. */
   constructor(run, canvas, frame) {
     this.run = run;
     this.canvas = canvas;
@@ -93,7 +97,7 @@ export class WaferMap {
     const gap = cell * (1 - tileShare);
     const lane = cell * 0.12;
     const half = Math.max(cell * (0.02 + 0.075 * strength), 0.4);
-    const tip = Math.min(gap * 0.4, half * 1.6);
+    const tip = cell < arrowCell ? 0 : Math.min(gap * 0.4, half * 1.6);
     // From the edge of the square, (along the way, to its right).
     const startX = ((tile % run.mesh.cols) + 0.5 + (right * tileShare) / 2) * cell - down * lane;
     const startY = (Math.floor(tile / run.mesh.cols) + 0.5 + (down * tileShare) / 2) * cell + right * lane;
@@ -126,17 +130,16 @@ export class WaferMap {
   }
 
   drawSelection(context) {
-    if (this.selected === null) return;
-    const { cell, run, view } = this;
-    const chosen = view.group?.(run.tileAt.get(this.selected));
-    context.strokeStyle = theme().accent;
-    context.lineWidth = Math.max(2, cell * 0.08);
-    for (const id of chosen ?? [this.selected]) {
-      const width = id === this.selected ? context.lineWidth : 1.5;
-      context.lineWidth = width;
-      context.strokeRect((id % run.mesh.cols) * cell + width / 2, Math.floor(id / run.mesh.cols) * cell + width / 2, cell - width, cell - width);
-      context.lineWidth = Math.max(2, cell * 0.08);
-    }
+    const thick = Math.max(2, this.cell * 0.08);
+    for (const id of this.view.members ?? []) this.frameTile(context, id, thick * 0.6);
+    if (this.selected !== null) this.frameTile(context, this.selected, thick * 1.4);
+  }
+
+  frameTile(context, id, width) {
+    const { cell, run } = this;
+    context.strokeStyle = theme().mark;
+    context.lineWidth = width;
+    context.strokeRect((id % run.mesh.cols) * cell + width / 2, Math.floor(id / run.mesh.cols) * cell + width / 2, cell - width, cell - width);
   }
 
   /** What lies below a place on the canvas: {tile: id}, {link: row} or null. */

@@ -125,7 +125,7 @@ TEST(RunCommand, ReportIsThatOfTheDirectory) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "Results in out, to look at: out/report.html\n")) << outcome.out;
   for (const char* file : {"tile_windows.csv", "link_windows.csv", "step_cycles.csv", "operations.csv", "latency.csv", "spans.csv",
-                           "flows.csv", "memory.csv", "ranks.csv"}) {
+                           "bubbles.csv", "flows.csv", "memory.csv", "ranks.csv"}) {
     EXPECT_TRUE(work.has(std::string("out/") + file)) << file;
   }
   const std::string page = work.read("out/report.html");

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "report/packed.h"
+#include "report/page.h"
 #include "report/run_directory.h"
 #include "tests/report/run_fixture.h"
 
@@ -53,6 +54,7 @@ RunFixture recorded_run() {
   messages.queued.add(0);
   activity.messages = {messages};
   activity.tiles = {{0, {{0, 600, 0}, {600, 1000, 9}}, {{10, 50, 0}}, true}};
+  activity.bubbles = {{0, 0, {{600, 700}}}};
   run.measurements.activity = activity;
   return run;
 }
@@ -84,7 +86,8 @@ std::string error_of(const fs::path& directory) {
 
 TEST(Packed, Base64) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}, {"\xff\xfe\xfd", "//79"}};
+      {"", ""},        {"f", "Zg=="},          {"fo", "Zm8="},
+      {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}, {"\xff\xfe\xfd", "//79"}};
   for (const auto& [bytes, text] : cases) {
     EXPECT_EQ(base64(std::vector<std::uint8_t>(bytes.begin(), bytes.end())), text);
   }
@@ -97,7 +100,9 @@ TEST(Packed, DeflatedTextComesBack) {
   EXPECT_LT(packed.size(), text.size() / 5);
   std::string back(text.size(), ' ');
   auto size = static_cast<uLongf>(back.size());
-  ASSERT_EQ(uncompress(reinterpret_cast<Bytef*>(back.data()), &size, packed.data(), static_cast<uLong>(packed.size())), Z_OK);
+  ASSERT_EQ(uncompress(reinterpret_cast<Bytef*>(back.data()), &size, packed.data(),
+                       static_cast<uLong>(packed.size())),
+            Z_OK);
   EXPECT_EQ(back, text);
 }
 
@@ -149,13 +154,16 @@ TEST(PageData, HasWhatWasRecorded) {
   EXPECT_EQ(data["windows"]["tiles"]["compute"], base64(std::vector<std::uint8_t>{149, 157, 50, 157}));
   EXPECT_EQ(data["windows"]["links"]["row"].size(), 2u) << "links that carried nothing are left out";
   EXPECT_EQ(data["windows"]["links"]["busy"],
-            base64(std::vector<std::uint8_t>{in_255ths(125, 512), in_255ths(375, 488), in_255ths(75, 512), in_255ths(225, 488)}));
+            base64(std::vector<std::uint8_t>{in_255ths(125, 512), in_255ths(375, 488), in_255ths(75, 512),
+                                             in_255ths(225, 488)}));
   EXPECT_EQ(data["windows"]["links"]["queue_most"], 25);
   EXPECT_EQ(data["step_cycles"]["kind"], json({"layer", "none"}));
-  EXPECT_EQ(data["operations"]["rows"], json::parse(R"([["matrix","layer.forward",1,8,4,16,1024,640,3,90]])"));
+  EXPECT_EQ(data["operations"]["rows"],
+            json::parse(R"([["matrix","layer.forward",1,8,4,16,1024,640,3,90]])"));
   EXPECT_EQ(data["latency"]["tp"]["latency"], json::parse("[[96,103,1]]"));
   EXPECT_EQ(data["spans"]["words"], json({"compute", "idle", "tp"}));
   EXPECT_EQ(data["spans"]["tiles"][0]["core"]["cycles"], json({600, 400}));
+  EXPECT_EQ(data["bubbles"]["cycles"], json({100}));
   EXPECT_EQ(data["flows"][0]["heaviest"], json::parse(R"([[0,1,"tp",3000]])"));
 }
 
@@ -165,6 +173,11 @@ TEST(PageData, NoRecordsOfAnEarlierRunStay) {
   write(directory.path(), RunFixture());
   EXPECT_TRUE(data_of(directory.path())["windows"].is_null());
   EXPECT_FALSE(fs::exists(directory.path() / kFlowsFile));
+}
+
+TEST(Page, TooManyTilesAreRefused) {
+  EXPECT_NO_THROW(require_page_for(kMostPageTiles));
+  EXPECT_THROW(require_page_for(kMostPageTiles + 1), PlanError);
 }
 
 /// However many steps, windows and spans a run has, the page stays small.
@@ -178,7 +191,8 @@ TEST(PageData, IsBounded) {
   }
   std::vector<sim::TileSpans::Span>& core = run.measurements.activity->tiles[0].core;
   core.clear();
-  for (Cycle at = 0; at < 50'000; ++at) core.push_back({at, at + 1, static_cast<std::uint8_t>(at % 2 == 0 ? 0 : 9)});
+  for (Cycle at = 0; at < 50'000; ++at)
+    core.push_back({at, at + 1, static_cast<std::uint8_t>(at % 2 == 0 ? 0 : 9)});
   write(directory.path(), run);
   const json data = data_of(directory.path());
   EXPECT_EQ(data["steps"]["columns"]["start"].size(), 16'000u);
@@ -190,11 +204,13 @@ TEST(PageData, IsBounded) {
 
 TEST(PageData, SaysWhichFileCannotBeUsed) {
   const TestDirectory directory;
-  EXPECT_NE(error_of(directory.path()).find("holds no results of a run: it has no summary.json"), std::string::npos);
+  EXPECT_NE(error_of(directory.path()).find("holds no results of a run: it has no summary.json"),
+            std::string::npos);
   write(directory.path(), RunFixture());
   const std::string links = read_text(directory.path() / kLinksFile);
   write_text(directory.path() / kLinksFile, links + "tile_0_0>tile_9_9,0,0\n");
-  EXPECT_NE(error_of(directory.path()).find("links.csv:10: 3 cells, the first line has 16"), std::string::npos)
+  EXPECT_NE(error_of(directory.path()).find("links.csv:10: 3 cells, the first line has 16"),
+            std::string::npos)
       << error_of(directory.path());
   write_text(directory.path() / kLinksFile, "link,x,y\n");
   EXPECT_NE(error_of(directory.path()).find("links.csv: it has no column 'direction'"), std::string::npos)
@@ -203,12 +219,15 @@ TEST(PageData, SaysWhichFileCannotBeUsed) {
   std::string tiles = read_text(directory.path() / kTilesFile);
   tiles.replace(tiles.find("tile_0_0,0,0,0,0,600"), 20, "tile_0_0,0,0,0,0,6x0");
   write_text(directory.path() / kTilesFile, tiles);
-  EXPECT_NE(error_of(directory.path()).find("tiles.csv:2: compute_cycles: '6x0' is no whole number"), std::string::npos)
+  EXPECT_NE(error_of(directory.path()).find("tiles.csv:2: compute_cycles: '6x0' is no whole number"),
+            std::string::npos)
       << error_of(directory.path());
   fs::remove(directory.path() / kTilesFile);
   EXPECT_NE(error_of(directory.path()).find("cannot read "), std::string::npos);
-  write_text(directory.path() / kSummaryFile, R"({"wafersim_version": "0.0.1", "schema_version": 1, "scenario": {}})");
-  EXPECT_NE(error_of(directory.path()).find("it is of wafersim \"0.0.1\""), std::string::npos) << error_of(directory.path());
+  write_text(directory.path() / kSummaryFile,
+             R"({"wafersim_version": "0.0.1", "schema_version": 1, "scenario": {}})");
+  EXPECT_NE(error_of(directory.path()).find("it is of wafersim \"0.0.1\""), std::string::npos)
+      << error_of(directory.path());
 }
 
 }  // namespace

@@ -24,14 +24,15 @@ using sim::LoadWindows;
 
 TEST(CycleHistogram, ClassesHoldTheirValues) {
   CycleHistogram histogram;
-  const std::vector<Cycle> values = {0, 1, 15, 16, 17, 18, 31, 32, 35, 36, 1000, 1023, 1024, Cycle{1} << 62, ~Cycle{0}};
+  const std::vector<Cycle> values = {
+      0, 1, 15, 16, 17, 18, 31, 32, 35, 36, 1000, 1023, 1024, Cycle{1} << 62, ~Cycle{0}};
   for (const Cycle value : values) histogram.add(value);
   std::uint64_t count = 0;
   Cycle before = 0;
   for (const CycleHistogram::Class& each : histogram.classes()) {
-    EXPECT_EQ(each.count, static_cast<std::uint64_t>(std::count_if(values.begin(), values.end(), [&](Cycle value) {
-                return value >= each.from && value <= each.to;
-              })))
+    EXPECT_EQ(each.count, static_cast<std::uint64_t>(std::count_if(
+                              values.begin(), values.end(),
+                              [&](Cycle value) { return value >= each.from && value <= each.to; })))
         << each.from << " to " << each.to;
     EXPECT_TRUE(count == 0 || each.from > before);
     EXPECT_LE(each.to - each.from, each.from / 8);
@@ -41,7 +42,8 @@ TEST(CycleHistogram, ClassesHoldTheirValues) {
   EXPECT_EQ(count, values.size());
 }
 
-/// One tile and one link, charged and sampled as a run does, against plain sums; windows double again and again.
+/// One tile and one link, charged and sampled as a run does, against plain sums; windows double again and
+/// again.
 TEST(LoadWindows, SumsAreThoseOfTheirCycles) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     RandomStream random(seed, "windows");
@@ -97,7 +99,8 @@ TEST(LoadWindows, MemoryIsBounded) {
   for (std::size_t link = 0; link < 8000; ++link) windows.add_link(link, {});
   windows.sampled();
   const sim::WindowMeasurement result = windows.take(Cycle{1} << 40);
-  EXPECT_LE(result.tiles.size() * sizeof(CyclesByKind) + result.links.size() * sizeof(LinkLoad), std::size_t{32} << 20);
+  EXPECT_LE(result.tiles.size() * sizeof(CyclesByKind) + result.links.size() * sizeof(LinkLoad),
+            std::size_t{32} << 20);
   EXPECT_GE(result.count, 32U);
 }
 
@@ -117,7 +120,8 @@ Recorded record(sim::SimulationOptions options, models::NetworkSpec network = {}
   fixture.wafer.sram.bandwidth = Bandwidth{Rational(64), true};
   Recorded recorded{fixture.mesh(), fixture.lower(), {}};
   options.record_activity = true;
-  recorded.result = run_trace(recorded.mesh, models::resolve_hardware(fixture.wafer, {}, network), recorded.plan.trace, options);
+  recorded.result = run_trace(recorded.mesh, models::resolve_hardware(fixture.wafer, {}, network),
+                              recorded.plan.trace, options);
   return recorded;
 }
 
@@ -135,7 +139,8 @@ void expect_windows_add_up(const sim::Measurements& result) {
   ASSERT_EQ(windows.tiles.size(), result.tiles.size() * windows.count);
   for (std::size_t tile = 0; tile < result.tiles.size(); ++tile) {
     const auto first = windows.tiles.begin() + static_cast<std::ptrdiff_t>(tile * windows.count);
-    EXPECT_EQ(sum_of({first, first + static_cast<std::ptrdiff_t>(windows.count)}), sim::by_kind(result.tiles[tile].cycles));
+    EXPECT_EQ(sum_of({first, first + static_cast<std::ptrdiff_t>(windows.count)}),
+              sim::by_kind(result.tiles[tile].cycles));
     for (std::size_t i = 0; i < windows.count; ++i) {
       const CyclesByKind& cycles = windows.tiles[tile * windows.count + i];
       EXPECT_EQ(std::accumulate(cycles.begin(), cycles.end(), Cycle{0}),
@@ -163,6 +168,18 @@ TEST(Activity, AddsUpToWhatIsMeasured) {
   const Recorded run = record(options);
   ASSERT_TRUE(run.result.activity.has_value());
   expect_windows_add_up(run.result);
+
+  std::vector<bool> seen(4);
+  for (const sim::TileMeasurement& tile : run.result.tiles) {
+    if (seen[static_cast<std::size_t>(tile.group)]) continue;
+    seen[static_cast<std::size_t>(tile.group)] = true;
+    const sim::GroupBubbles& bubbles = run.result.activity->bubbles.at(static_cast<std::size_t>(tile.group));
+    EXPECT_EQ(bubbles.group, tile.group);
+    EXPECT_EQ(bubbles.stage, tile.stage);
+    Cycle sum = 0;
+    for (const sim::GroupBubbles::Span& span : bubbles.spans) sum += span.to - span.from;
+    EXPECT_EQ(sum, tile.cycles.bubble);
+  }
 
   CyclesByKind of_steps{};
   std::map<std::int32_t, Cycle> of_stage;
@@ -279,7 +296,8 @@ TEST(HotFlows, AreTheBytesOfTheirLinks) {
   const auto routing = topology::make_routing("xy", run.mesh);
   std::vector<topology::LinkId> links;
   for (const sim::LinkMeasurement& link : run.result.links) links.push_back(link.link);
-  const std::vector<analysis::LinkFlows> all = analysis::flows_across(run.plan.trace, *routing, run.mesh, links, 3);
+  const std::vector<analysis::LinkFlows> all =
+      analysis::flows_across(run.plan.trace, *routing, run.mesh, links, 3);
   ASSERT_EQ(all.size(), run.result.links.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(all[i].link, links[i]);
