@@ -34,6 +34,13 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
       ->type_name("TILES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  run->add_flag("--report", arguments.report,
+                "Record loads over time, messages, operations and memory, and write them as tables and as report.html");
+  run->add_option("--report-tiles", arguments.report_tiles,
+                  "The same, and show what these tiles did span by span, instead of one of each of the first stages")
+      ->type_name("TILES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   run->add_option("--max-cycles", arguments.max_cycles,
                   "Stop after N cycles; the results are marked as partial")
       ->type_name("N")
@@ -44,6 +51,12 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
       ->check(CLI::PositiveNumber);
   run->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
   return run;
+}
+
+CLI::App* add_report(CLI::App& app, ReportArguments& arguments) {
+  CLI::App* report = app.add_subcommand("report", "Write report.html into the directory of a run, from its tables");
+  report->add_option("directory", arguments.directory, "Directory of a run")->required()->type_name("RUN_DIR");
+  return report;
 }
 
 CLI::App* add_check(CLI::App& app, CheckArguments& arguments) {
@@ -142,6 +155,8 @@ Command parse_command_line(int argc, char** argv) {
   app.set_version_flag("--version", "wafersim " WAFERSIM_VERSION);
   app.require_subcommand(1);
   RunArguments run_arguments;
+  ReportArguments report_arguments;
+  const CLI::App* report = add_report(app, report_arguments);
   CheckArguments check_arguments;
   const CLI::App* run = add_run(app, run_arguments);
   const CLI::App* check = add_check(app, check_arguments);
@@ -167,6 +182,7 @@ Command parse_command_line(int argc, char** argv) {
     return Answered{status == 0 ? 0 : static_cast<int>(ExitStatus::scenario)};
   }
   if (run->parsed()) return run_arguments;
+  if (report->parsed()) return report_arguments;
   if (check->parsed()) return check_arguments;
   if (topology->parsed()) return topology_arguments;
   if (traffic->parsed()) return traffic_arguments;

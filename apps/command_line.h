@@ -22,9 +22,15 @@ struct RunArguments {
   bool messages = false;
   bool memory = false;
   std::vector<std::string> memory_tiles;  ///< by name
+  bool report = false;
+  std::vector<std::string> report_tiles;  ///< by name
   bool force = false;
   Cycle max_cycles = kNever;
   double max_wall_seconds = 0;  ///< 0 = no limit
+};
+
+struct ReportArguments {
+  std::string directory;  ///< of a run
 };
 
 struct CheckArguments {
@@ -81,8 +87,8 @@ struct Answered {
   int status = 0;
 };
 
-using Command = std::variant<RunArguments, CheckArguments, TopologyArguments, TrafficArguments, SweepArguments, CompareArguments,
-                             CollectiveArguments, PresetsArguments, Answered>;
+using Command = std::variant<RunArguments, ReportArguments, CheckArguments, TopologyArguments, TrafficArguments, SweepArguments,
+                             CompareArguments, CollectiveArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

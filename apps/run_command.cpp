@@ -14,6 +14,7 @@
 #include "apps/warnings.h"
 #include "base/error.h"
 #include "report/message_log.h"
+#include "report/page.h"
 #include "report/run_directory.h"
 #include "sim/simulation.h"
 
@@ -27,21 +28,35 @@ fs::path directory_of(const RunArguments& arguments, const config::Scenario& sce
   return fs::path("runs") / directory_name(scenario.name);
 }
 
-/// The tiles of --memory-tiles.
-std::vector<TileId> memory_tiles(const RunArguments& arguments, const PreparedRun& run) {
+/// The tiles of an option that names some that the plan uses.
+std::vector<TileId> named_tiles(const char* option, const std::vector<std::string>& names, const PreparedRun& run) {
   const std::vector<workloads::TileBinding>& used = run.plan.trace.tiles;
   std::vector<TileId> result;
-  for (const std::string& name : arguments.memory_tiles) {
+  for (const std::string& name : names) {
     const auto found = std::find_if(used.begin(), used.end(), [&](const workloads::TileBinding& binding) {
       return run.mesh.name(binding.tile) == name;
     });
     if (found == used.end()) {
-      throw Error(ExitStatus::scenario, "--memory-tiles: '" + name + "' is not a tile that the plan uses; " +
+      throw Error(ExitStatus::scenario, std::string(option) + ": '" + name + "' is not a tile that the plan uses; " +
                                             std::to_string(used.size()) + " are used, the first is " +
                                             run.mesh.name(used.front().tile) + " and the last " +
                                             run.mesh.name(used.back().tile));
     }
     result.push_back(found->tile);
+  }
+  return result;
+}
+
+bool wants_report(const RunArguments& arguments) { return arguments.report || !arguments.report_tiles.empty(); }
+
+/// Whose spans are kept: the tiles that were named, or the first tile of each of the first stages of a replica.
+std::vector<TileId> report_tiles(const RunArguments& arguments, const PreparedRun& run) {
+  constexpr int kMostStages = 8;
+  if (!arguments.report_tiles.empty()) return named_tiles("--report-tiles", arguments.report_tiles, run);
+  std::vector<TileId> result;
+  workloads::Ranks ranks;
+  for (ranks.pp = 0; ranks.pp < std::min(run.scenario.plan.pp, kMostStages); ++ranks.pp) {
+    result.push_back(run.plan.mapping.tile(ranks));
   }
   return result;
 }
@@ -52,7 +67,14 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   sim::SimulationOptions options;
   options.seed = run.scenario.seed;
   options.record_memory = arguments.memory || !arguments.memory_tiles.empty();
-  options.memory_tiles = memory_tiles(arguments, run);
+  options.memory_tiles = named_tiles("--memory-tiles", arguments.memory_tiles, run);
+  if (wants_report(arguments)) {
+    // The page has no room for what --memory keeps.
+    if (!options.record_memory) options.memory_rows = std::size_t{1} << 19;
+    options.record_activity = options.record_memory = true;
+    options.activity_tiles = report_tiles(arguments, run);
+    options.memory_tiles.insert(options.memory_tiles.end(), options.activity_tiles.begin(), options.activity_tiles.end());
+  }
   options.max_cycles = arguments.max_cycles;
   options.max_wall_seconds = arguments.max_wall_seconds;
   options.interrupted = InterruptGuard::interrupted;
@@ -66,18 +88,29 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   return simulation.run();
 }
 
+/// What crosses the hottest links.
+std::vector<analysis::LinkFlows> hot_flows(const PreparedRun& run, const analysis::RunSummary& summary) {
+  constexpr std::size_t kNamed = 12;
+  std::vector<topology::LinkId> links;
+  for (const analysis::Hotspot& hotspot : summary.network.hotspots) links.push_back(hotspot.link);
+  return analysis::flows_across(run.plan.trace, run.routing(), run.mesh, links, kNamed);
+}
+
 void show(const RunArguments& arguments, const report::RunContext& context, const fs::path& directory) {
   if (arguments.json) {
     print(report::summary_text(context));
   } else if (!arguments.quiet) {
-    print(report::terminal_summary(context, terminal_style()) + "Results in " + directory.string() + "\n");
+    const std::string page = wants_report(arguments) ? ", to look at: " + (directory / report::kReportFile).string() : "";
+    print(report::terminal_summary(context, terminal_style()) + "Results in " + directory.string() + page + "\n");
   }
 }
 
 }  // namespace
 
 ExitStatus run_command(const RunArguments& arguments) {
+  if (wants_report(arguments)) report::require_page();
   const PreparedRun run(arguments.scenario);
+  if (wants_report(arguments)) report::require_page_for(run.plan.trace.tiles.size());
   if (!arguments.quiet) {
     for (const std::string& warning : warnings_of(run)) print_warning(warning);
   }
@@ -97,9 +130,11 @@ ExitStatus run_command(const RunArguments& arguments) {
                                    scenario.plan,    scenario.training,
                                    run.plan.mapping, run.hardware,
                                    run.mesh,         measurements,
-                                   summary,          run.loads()};
+                                   summary,          run.loads(),
+                                   measurements.activity ? hot_flows(run, summary) : std::vector<analysis::LinkFlows>{}};
   if (messages) messages->commit();
   report::write_run(directory, context, arguments.messages);
+  if (wants_report(arguments)) report::write_page(directory);
   show(arguments, context, directory);
   const bool interrupted = measurements.partial && measurements.stopped_by == "interrupt";
   return interrupted ? ExitStatus::interrupted : ExitStatus::done;

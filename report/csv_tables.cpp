@@ -2,53 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
+#include <map>
 #include <string>
 
 #include "report/atomic_file.h"
+#include "report/csv_row.h"
 
 namespace wafersim::report {
 namespace {
-
-/// One line of a table under construction; cells are separated by commas. No cell holds a comma or a quote.
-class Row {
- public:
-  template <class Value>
-  Row& cell(const Value& value) {
-    separate();
-    fmt::format_to(std::back_inserter(text_), "{}", value);
-    return *this;
-  }
-  Row& fraction(std::uint64_t part, std::uint64_t whole) {
-    separate();
-    const double value = whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-    fmt::format_to(std::back_inserter(text_), "{:.6f}", value);
-    return *this;
-  }
-  Row& mean(double value) {
-    separate();
-    fmt::format_to(std::back_inserter(text_), "{:.3f}", value);
-    return *this;
-  }
-  /// An index that does not apply (negative) leaves its cell empty.
-  Row& index(std::int64_t value) { return value < 0 ? cell("") : cell(value); }
-
-  void end(AtomicFile& file) {
-    text_.push_back('\n');
-    file.write({text_.data(), text_.size()});
-    text_.clear();
-    first_ = true;
-  }
-
- private:
-  void separate() {
-    if (!first_) text_.push_back(',');
-    first_ = false;
-  }
-
-  fmt::memory_buffer text_;
-  bool first_ = true;
-};
 
 std::string axis_name(std::size_t axis) { return workloads::to_string(static_cast<workloads::Axis>(axis)); }
 std::string class_name(std::size_t memory_class) {
@@ -103,7 +64,9 @@ void step_row(Row& row, const sim::StepMeasurement& step) {
   row.cell(step.group).cell(step.stage).cell(step.index).cell(step.iteration);
   row.cell(workloads::to_string(step.kind)).cell(workloads::to_string(step.pass));
   row.index(step.layer).index(step.microbatch).cell(step.tiles);
-  row.cell(step.start).cell(step.end).cell(step.end - step.start);
+  row.cell(step.start);
+  step.first_compute == kNever ? row.cell("") : row.cell(step.first_compute);
+  row.cell(step.end).cell(step.end - step.start);
   row.cell(step.shortest).mean(step.mean).cell(step.longest);
 }
 
@@ -117,6 +80,33 @@ void write_tiles(const std::filesystem::path& path, const sim::Measurements& mea
   row.end(file);
   for (const sim::TileMeasurement& tile : measurements.tiles) {
     tile_row(row, tile, measurements.cycles, mesh);
+    row.end(file);
+  }
+  file.commit();
+}
+
+void write_ranks(const std::filesystem::path& path, const workloads::PlanSpec& plan, const workloads::Mapping& mapping,
+                 const topology::Mesh& mesh) {
+  std::map<TileId, workloads::Ranks> ranks;
+  workloads::Ranks at;
+  // Every combination of ranks, counted like the digits of a number.
+  for (bool more = true; more;) {
+    ranks[mapping.tile(at)] = at;
+    more = false;
+    for (std::size_t i = 0; i < workloads::kAxes && !more; ++i) {
+      const auto axis = static_cast<workloads::Axis>(i);
+      more = ++at.at(axis) < plan.degree(axis);
+      if (!more) at.at(axis) = 0;
+    }
+  }
+  AtomicFile file(path);
+  Row row;
+  row.cell("tile");
+  for (std::size_t i = 0; i < workloads::kAxes; ++i) row.cell(fmt::format("{}_rank", axis_name(i)));
+  row.end(file);
+  for (const auto& [tile, its_ranks] : ranks) {
+    row.cell(mesh.name(tile));
+    for (std::size_t i = 0; i < workloads::kAxes; ++i) row.cell(its_ranks.at(static_cast<workloads::Axis>(i)));
     row.end(file);
   }
   file.commit();
@@ -139,7 +129,7 @@ void write_steps(const std::filesystem::path& path, const sim::Measurements& mea
   AtomicFile file(path);
   Row row;
   for (const char* name :
-       {"group", "stage", "step", "iteration", "kind", "pass", "layer", "microbatch", "tiles", "start_cycle",
+       {"group", "stage", "step", "iteration", "kind", "pass", "layer", "microbatch", "tiles", "start_cycle", "compute_cycle",
         "end_cycle", "span_cycles", "min_cycles", "mean_cycles", "max_cycles"}) {
     row.cell(name);
   }

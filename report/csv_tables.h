@@ -4,6 +4,7 @@
 
 #include "sim/measurements.h"
 #include "topology/mesh.h"
+#include "workloads/mapping.h"
 
 namespace wafersim::report {
 
@@ -12,6 +13,9 @@ namespace wafersim::report {
 
 /// One row per used tile, ascending.
 void write_tiles(const std::filesystem::path& path, const sim::Measurements& measurements,
+                 const topology::Mesh& mesh);
+/// One row per used tile, ascending: its rank along each axis. `mapping` is that of `plan`.
+void write_ranks(const std::filesystem::path& path, const workloads::PlanSpec& plan, const workloads::Mapping& mapping,
                  const topology::Mesh& mesh);
 /// One row per live link, ascending.
 void write_links(const std::filesystem::path& path, const sim::Measurements& measurements,

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "report/activity_tables.h"
 #include "report/atomic_file.h"
 #include "report/csv_tables.h"
 
@@ -50,6 +51,25 @@ void create(const fs::path& directory) {
   if (error) fail("create directory", directory, error.message());
 }
 
+void write_activity(const fs::path& directory, const RunContext& run) {
+  if (!run.measurements.activity) {
+    for (const char* file : {kTileWindowsFile, kLinkWindowsFile, kStepCyclesFile, kOperationsFile, kLatencyFile, kSpansFile,
+                             kBubblesFile, kFlowsFile}) {
+      remove_file(directory / file);
+    }
+    return;
+  }
+  const sim::ActivityMeasurement& activity = *run.measurements.activity;
+  write_tile_windows(directory / kTileWindowsFile, run.measurements, run.mesh);
+  write_link_windows(directory / kLinkWindowsFile, run.measurements, run.mesh);
+  write_step_cycles(directory / kStepCyclesFile, activity.steps);
+  write_operations(directory / kOperationsFile, activity.operations);
+  write_latencies(directory / kLatencyFile, activity.messages);
+  write_spans(directory / kSpansFile, activity.tiles, run.mesh);
+  write_bubbles(directory / kBubblesFile, activity.bubbles);
+  write_flows(directory / kFlowsFile, run.flows, run.mesh);
+}
+
 }  // namespace
 
 void prepare_directory(const fs::path& directory, bool force) {
@@ -71,8 +91,10 @@ void prepare_directory(const fs::path& directory, bool force) {
 void write_run(const fs::path& directory, const RunContext& run, bool keep_messages) {
   create(directory);
   remove_file(directory / kSummaryFile);
+  remove_file(directory / kReportFile);  // of the run before, too
   if (!keep_messages) remove_file(directory / kMessagesFile);
   write_tiles(directory / kTilesFile, run.measurements, run.mesh);
+  write_ranks(directory / kRanksFile, run.plan, run.mapping, run.mesh);
   write_links(directory / kLinksFile, run.measurements, run.mesh);
   write_steps(directory / kStepsFile, run.measurements);
   if (run.measurements.memory.empty()) {
@@ -80,6 +102,7 @@ void write_run(const fs::path& directory, const RunContext& run, bool keep_messa
   } else {
     write_memory(directory / kMemoryFile, run.measurements, run.mesh);
   }
+  write_activity(directory, run);
   AtomicFile summary(directory / kSummaryFile);
   summary.write(summary_text(run));
   summary.commit();

@@ -14,6 +14,16 @@ inline constexpr const char* kLinksFile = "links.csv";
 inline constexpr const char* kStepsFile = "steps.csv";
 inline constexpr const char* kMemoryFile = "memory.csv";
 inline constexpr const char* kMessagesFile = "messages.csv";
+inline constexpr const char* kRanksFile = "ranks.csv";
+inline constexpr const char* kTileWindowsFile = "tile_windows.csv";
+inline constexpr const char* kLinkWindowsFile = "link_windows.csv";
+inline constexpr const char* kStepCyclesFile = "step_cycles.csv";
+inline constexpr const char* kOperationsFile = "operations.csv";
+inline constexpr const char* kLatencyFile = "latency.csv";
+inline constexpr const char* kSpansFile = "spans.csv";
+inline constexpr const char* kBubblesFile = "bubbles.csv";
+inline constexpr const char* kFlowsFile = "flows.csv";
+inline constexpr const char* kReportFile = "report.html";
 /// Of synthetic traffic.
 inline constexpr const char* kTrafficFile = "traffic.json";
 
@@ -22,7 +32,8 @@ inline constexpr const char* kTrafficFile = "traffic.json";
 /// unless `force`.
 void prepare_directory(const std::filesystem::path& directory, bool force);
 
-/// Writes tiles.csv, links.csv, steps.csv, memory.csv where memory was recorded and, last of all, summary.json; a
+/// Writes tiles.csv, ranks.csv, links.csv, steps.csv, memory.csv where memory was recorded, the tables of activity where that was,
+/// and, last of all, summary.json; a
 /// summary of an earlier run is removed first, so that a summary never stands beside tables of another run.
 /// `keep_messages` tells whether messages.csv belongs to this run. Files of an older run that this one does not have are
 /// removed. Throws IoError.

@@ -111,6 +111,18 @@ Json network_block(const RunContext& run) {
           {"hotspots", hotspots}};
 }
 
+/// What a tile and a link can do at most.
+Json machine_block(const models::HardwareModel& hardware) {
+  const auto& sram = hardware.sram_bytes_per_cycle;
+  return {{"clock_hz", hardware.clock.hertz.to_double()},
+          {"matrix_flops_per_cycle", hardware.matrix_flops_per_cycle.to_double()},
+          {"vector_flops_per_cycle", hardware.vector_flops_per_cycle.to_double()},
+          {"sram_bytes_per_cycle", sram ? Json(sram->to_double()) : Json(nullptr)},
+          {"dram_bytes_per_cycle", hardware.dram_capacity == 0 ? Json(nullptr) : Json(hardware.dram_bytes_per_cycle.to_double())},
+          {"dram_die_tiles", hardware.dram_die.size()},
+          {"link_bytes_per_cycle", hardware.link_bytes_per_cycle.to_double()}};
+}
+
 Json engine_block(const RunContext& run) {
   const sim::EngineMeasurement& engine = run.measurements.engine;
   return {{"fidelity", fidelity_name(run.hardware.fidelity)},
@@ -154,6 +166,7 @@ std::string summary_text(const RunContext& run) {
   json["memory"] = memory_block(summary.memory, run.mesh);
   json["network"] = network_block(run);
   json["energy"] = nullptr;
+  json["machine"] = machine_block(run.hardware);
   json["plan"] = plan_block(run);
   json["scenario"] = Json::parse(run.scenario_json);
   json["engine"] = engine_block(run);

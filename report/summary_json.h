@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "analysis/hot_flows.h"
 #include "analysis/summary.h"
 #include "models/hardware.h"
 #include "report/load_reports.h"
@@ -27,6 +29,7 @@ struct RunContext {
   const sim::Measurements& measurements;
   const analysis::RunSummary& summary;
   LoadReports loads = {};
+  std::vector<analysis::LinkFlows> flows = {};  ///< across the hottest links; of runs whose activity is recorded
 };
 
 /// summary.json: indented JSON text with a final newline. Keys stand in a fixed order and numbers in their

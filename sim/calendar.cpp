@@ -143,6 +143,7 @@ void Calendar::stop_at_limit() {
 }
 
 void Calendar::run_cycle() {
+  if (now_ >= sample_at_) [[unlikely]] sample_at_ = sampler_(now_);
   const auto slot = static_cast<std::size_t>(now_ % kWheel);
   while (true) {
     drain_updates(slot);

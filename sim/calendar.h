@@ -145,6 +145,12 @@ class Calendar : public sc_core::sc_module {
   void shuffle(std::uint64_t seed);
   /// Called about every `kPollInterval` busy cycles; returning false stops the simulation.
   void on_poll(std::function<bool()> poll) { poll_ = std::move(poll); }
+  /// Called before the first busy cycle at or after `first`; returns from when on it is to be called again. What happened
+  /// before that cycle has been done, what happens in it has not.
+  void sample(Cycle first, std::function<Cycle(Cycle now)> sampler) {
+    sample_at_ = first;
+    sampler_ = std::move(sampler);
+  }
   /// No cycle after this one is run.
   void set_limit(Cycle last) { limit_ = last; }
 
@@ -225,6 +231,7 @@ class Calendar : public sc_core::sc_module {
   Cycle now_ = 0;
   Cycle planned_ = kNever;
   Cycle limit_ = kNever;
+  Cycle sample_at_ = kNever;
   bool running_ = false;
   bool run_ahead_ = false;
   bool stopped_by_poll_ = false;
@@ -243,6 +250,7 @@ class Calendar : public sc_core::sc_module {
   std::vector<Event> updating_;
   std::optional<RandomStream> shuffle_;
   std::function<bool()> poll_;
+  std::function<Cycle(Cycle)> sampler_;
   std::uint32_t polls_ = 0;
   std::uint64_t events_ = 0;
   std::exception_ptr failure_;

@@ -28,6 +28,8 @@ void CycleAccount::charge_running(Cycle now) {
   compute_end = std::min(compute_end, now);
   cycles_.compute += compute_end - charged_;
   cycles_.memory_stall += now - compute_end;
+  tell(CycleKind::compute, charged_, compute_end);
+  tell(CycleKind::memory_stall, compute_end, now);
   charged_ = now;
 }
 
@@ -53,10 +55,13 @@ void CycleAccount::charge_wait(Cycle until, WaitCause cause, Axis axis) {
   const Cycle cycles = until - charged_;
   if (cause == WaitCause::exposed && axis != Axis::none) {
     cycles_.exposed[static_cast<std::size_t>(axis)] += cycles;
+    tell(exposed_by(axis), charged_, until);
   } else if (cause == WaitCause::bubble) {
     cycles_.bubble += cycles;
+    tell(CycleKind::bubble, charged_, until);
   } else {
     cycles_.idle += cycles;
+    tell(CycleKind::idle, charged_, until);
   }
   // For whoever waits for this tile, waiting for the pipeline is bubble.
   const bool pipeline = cause == WaitCause::bubble || axis == Axis::pp;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "sim/activity.h"
 #include "sim/compiled_trace.h"
 #include "sim/interfaces.h"
 #include "sim/measurements.h"
@@ -31,12 +32,18 @@ class CycleAccount {
   /// Charges what is left at the end of the run.
   void finish(Cycle end);
 
+  /// Tells `activity` of every charge.
+  void record(TileActivity* activity) { activity_ = activity; }
+
   const CycleBreakdown& cycles() const { return cycles_; }
   /// What the tile last waited for, for the messages it sends.
   const WaitHistory& last_wait() const { return last_wait_; }
 
  private:
   bool anything_runs() const { return running_[0] || running_[1]; }
+  void tell(CycleKind kind, Cycle from, Cycle to) const {
+    if (activity_ != nullptr) [[unlikely]] activity_->charge(kind, from, to);
+  }
   void charge_running(Cycle now);
   void charge_arrival(Cycle now);
   void charge_unposted(const Arrival& arrival, Cycle until);
@@ -50,6 +57,7 @@ class CycleAccount {
   bool pipelined_;
   std::int32_t stage_;
   Cycle charged_ = 0;  ///< cycles before this one are charged
+  TileActivity* activity_ = nullptr;
   std::array<Cycle, kEngines> compute_end_{};
   WaitHistory last_wait_{};
   CycleBreakdown cycles_;

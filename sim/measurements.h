@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ struct StepMeasurement {
   std::int32_t microbatch = -1;
   std::int32_t iteration = 0;
   Cycle start = 0;                  ///< earliest opening
+  Cycle first_compute = kNever;     ///< start of the earliest operation; kNever: none of the tiles computes
   Cycle end = 0;                    ///< latest completion
   Cycle shortest = 0;               ///< of the tiles' own durations
   Cycle longest = 0;
@@ -84,6 +86,120 @@ struct MessageRecord {
   Cycle injected = 0;               ///< first packet leaves the NIC
   Cycle received = 0;               ///< last tail leaves the ejection port
   Cycle queued = 0;                 ///< sum over packets and links of (grant - first bid)
+};
+
+/// The causes of CycleBreakdown, numbered: exposed communication has one for each axis.
+enum class CycleKind : std::uint8_t {
+  compute,
+  first_exposed,
+  bubble = first_exposed + workloads::kAxes,
+  memory_stall,
+  idle
+};
+inline constexpr std::size_t kCycleKinds = static_cast<std::size_t>(CycleKind::idle) + 1;
+constexpr CycleKind exposed_by(workloads::Axis axis) {
+  return static_cast<CycleKind>(static_cast<unsigned>(CycleKind::first_exposed) + static_cast<unsigned>(axis));
+}
+/// "compute", "exposed_tp", ..., "memory_stall", "idle"
+std::string to_string(CycleKind kind);
+/// Cycles by CycleKind.
+using CyclesByKind = std::array<Cycle, kCycleKinds>;
+CyclesByKind by_kind(const CycleBreakdown& cycles);
+
+/// What a link did in a stretch of time.
+struct LinkLoad {
+  Cycle busy = 0;    ///< as LinkMeasurement
+  Cycle queued = 0;  ///< of the packets granted in it
+};
+
+/// The run cut into windows of equal length, the last one of what is left.
+struct WindowMeasurement {
+  Cycle length = 0;  ///< a power of two
+  std::size_t count = 0;
+  std::vector<CyclesByKind> tiles;  ///< window by window of the first used tile, then of the next
+  std::vector<LinkLoad> links;      ///< likewise of live links
+};
+
+/// What tiles of a stage spent on steps of one kind and pass. A tile's cycles are of the oldest step that is open in the
+/// foreground, else in the background.
+struct StepCycles {
+  std::int32_t stage = 0;
+  bool between = false;  ///< no step was open
+  workloads::StepKind kind = workloads::StepKind::custom;
+  workloads::Pass pass = workloads::Pass::none;
+  CyclesByKind cycles{};
+};
+
+/// Operations of one work, over all tiles.
+struct OperationMeasurement {
+  workloads::OpKind kind = workloads::OpKind::matrix;
+  workloads::Work work;
+  std::string steps;          ///< names of the templates that have them, separated by blanks
+  std::uint64_t count = 0;
+  Cycle cycles = 0;           ///< sum of the times that they held their engine
+  Cycle shortest = 0;
+  Cycle longest = 0;
+};
+
+/// Messages counted by a number of cycles: exact below 16, then eight classes to each power of two.
+class CycleHistogram {
+ public:
+  void add(Cycle value);
+  struct Class {
+    Cycle from = 0;
+    Cycle to = 0;  ///< the largest
+    std::uint64_t count = 0;
+  };
+  /// Ascending; those that are not empty.
+  std::vector<Class> classes() const;
+
+ private:
+  std::vector<std::uint64_t> counts_;
+};
+
+/// Messages of one axis.
+struct MessageStatistics {
+  workloads::Axis axis = workloads::Axis::none;
+  std::uint64_t messages = 0;
+  Bytes bytes = 0;
+  Cycle latency_sum = 0;   ///< from post to receive
+  Cycle queued_sum = 0;    ///< as MessageRecord
+  CycleHistogram latency;
+  CycleHistogram queued;
+};
+
+/// What one tile did, span by span.
+struct TileSpans {
+  struct Span {
+    Cycle from = 0;
+    Cycle to = 0;
+    std::uint8_t what = 0;  ///< CycleKind of `core`, Axis of `messages`
+  };
+  TileId tile = kNoTile;
+  std::vector<Span> core;      ///< ascending, without gaps: what its cycles went to
+  std::vector<Span> messages;  ///< by axis, ascending: when one was on its way to the tile or from it
+  bool complete = true;        ///< false: the spans end before the run
+};
+
+/// When the first tile of a stage group was in bubbles.
+struct GroupBubbles {
+  struct Span {
+    Cycle from = 0;
+    Cycle to = 0;
+  };
+  std::int32_t group = 0;
+  std::int32_t stage = 0;
+  std::vector<Span> spans;  ///< ascending; the first few thousand
+};
+
+/// Kept when asked for, see SimulationOptions::record_activity.
+struct ActivityMeasurement {
+  WindowMeasurement windows;
+  std::vector<StepCycles> steps;                ///< ascending by stage, kind, pass
+  std::vector<OperationMeasurement> operations;  ///< in the order of Trace::works
+  std::vector<MessageStatistics> messages;      ///< ascending by axis; of axes that sent any
+  std::vector<TileSpans> tiles;                 ///< ascending by tile; of the tiles asked for
+  std::vector<GroupBubbles> bubbles;            ///< ascending by group
 };
 
 /// What a tile holds.
@@ -128,6 +244,7 @@ struct Measurements {
   std::vector<LinkMeasurement> links;   ///< live links, ascending
   std::vector<StepMeasurement> steps;   ///< by group, then position
   std::vector<TileMemory> memory;       ///< ascending by tile; of the tiles asked for
+  std::optional<ActivityMeasurement> activity;
   std::uint64_t packets = 0;
   std::uint64_t packet_hops = 0;    ///< link traversals
   std::uint64_t messages = 0;

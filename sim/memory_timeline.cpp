@@ -26,7 +26,7 @@ void MemoryTimeline::change(Cycle cycle, const MemoryLevels& levels) {
 
 /// Adds an entry of the same or a shorter window.
 void MemoryTimeline::add(const Entry& entry, std::vector<Entry>& to) const {
-  const Cycle start = entry.start / window_ * window_;
+  const Cycle start = entry.start & ~(window_ - 1);  // a power of two
   if (!to.empty() && to.back().start == start) {
     to.back().highest = largest(to.back().highest, entry.highest);
     to.back().last = entry.last;

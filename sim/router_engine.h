@@ -44,6 +44,10 @@ class alignas(64) RouterEngine final : public Client {
   const PortStatistics& statistics(topology::Direction direction) const {
     return statistics_[static_cast<std::size_t>(direction)];
   }
+  /// A packet holds the link in all cycles from its last grant until this one.
+  Cycle held_until(topology::Direction direction) const {
+    return outputs_[static_cast<unsigned>(direction)].clock.held_until();
+  }
   /// Packets that wait in this router, one line each; empty when there is none.
   std::string describe_stall(const std::string& name) const;
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "sim/activity.h"
 #include "sim/stall_report.h"
 #include "workloads/check_routes.h"
 
@@ -54,7 +55,11 @@ struct Simulation::Parts {
         flits(hardware.fidelity == models::Fidelity::flit ? std::make_unique<FlitMesh>("flits", mesh, network) : nullptr),
         wafer("wafer0", WaferParts{mesh, network, flits.get(), trace, recorder, shared_by_cores, options.core_factory}) {
     prepare_forwarding();
+    for (topology::LinkId link = 0; link < mesh.link_slots(); ++link) {
+      if (mesh.link_alive(link)) links.push_back(link);
+    }
     if (options.record_memory) attach_timelines();
+    if (options.record_activity) attach_activity();
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
   }
@@ -62,12 +67,16 @@ struct Simulation::Parts {
   void prepare_forwarding();
   void prepare_forwarding(const workloads::TileBinding& binding, const workloads::StepTemplate& step_template);
   void attach_timelines();
+  void attach_activity();
+  LinkLoad load_before(topology::LinkId link, Cycle end) const;
+  void sample_links(Cycle now) const;
   bool poll();
   bool all_finished() const;
   Cycle length() const;
   void measure_tiles(Measurements& out) const;
   void measure_links(Measurements& out) const;
   void measure_memory(Measurements& out) const;
+  void measure_activity(Measurements& out) const;
   void check(const Measurements& out) const;
 
   const topology::Mesh& mesh;
@@ -79,6 +88,8 @@ struct Simulation::Parts {
   NetworkContext network;
   SharedByCores shared_by_cores;
   std::vector<MemoryTimeline> timelines;  ///< by used tile
+  std::unique_ptr<Activity> activity;     ///< when it is recorded
+  std::vector<topology::LinkId> links;    ///< live ones, ascending
   std::unique_ptr<FlitMesh> flits;  ///< of the fidelity `flit`
   Wafer wafer;
   WallClock::time_point started;
@@ -117,14 +128,49 @@ void Simulation::Parts::prepare_forwarding(const workloads::TileBinding& binding
 
 /// All tiles share a number of rows: which are the fullest and the emptiest is known at the end only.
 void Simulation::Parts::attach_timelines() {
-  constexpr std::size_t kRows = std::size_t{1} << 21;
   constexpr std::size_t kLeast = 16, kMost = std::size_t{1} << 16;
-  const std::size_t rows = std::clamp(kRows / std::max<std::size_t>(wafer.used_tiles().size(), 1), kLeast, kMost);
+  const std::size_t rows = std::clamp(options.memory_rows / std::max<std::size_t>(wafer.used_tiles().size(), 1), kLeast, kMost);
   timelines.reserve(wafer.used_tiles().size());
   for (Tile* tile : wafer.used_tiles()) {
     timelines.emplace_back(tile->sram->levels(), rows);
     tile->sram->set_timeline(&timelines.back());
   }
+}
+
+void Simulation::Parts::attach_activity() {
+  activity = std::make_unique<Activity>(trace, links.size(), options.activity_tiles);
+  for (std::size_t i = 0; i < wafer.used_tiles().size(); ++i) {
+    if (auto* const core = dynamic_cast<TraceCore*>(wafer.used_tiles()[i]->core)) core->record(activity->tile(i));
+  }
+  calendar.sample(activity->windows().next_sample(), [this](Cycle now) {
+    sample_links(now);
+    return activity->windows().next_sample();
+  });
+  options.on_message = [this, next = std::move(options.on_message)](const MessageRecord& message) {
+    activity->message(message);
+    if (next) next(message);
+  };
+}
+
+/// Adds what links did in all windows that ended by `now`.
+void Simulation::Parts::sample_links(Cycle now) const {
+  LoadWindows& windows = activity->windows();
+  for (; windows.next_sample() <= now; windows.sampled()) {
+    for (std::size_t i = 0; i < links.size(); ++i) windows.add_link(i, load_before(links[i], windows.next_sample()));
+  }
+}
+
+/// What a link did before cycle `end`, which is now or earlier with nothing granted in between.
+LinkLoad Simulation::Parts::load_before(topology::LinkId link, Cycle end) const {
+  if (flits) {
+    const PortStatistics port = flits->statistics(link);
+    return {port.busy, port.queued};
+  }
+  const RouterEngine& router = wafer.tile(topology::Mesh::link_source(link)).router->engine();
+  const topology::Direction direction = topology::Mesh::link_direction(link);
+  const PortStatistics& port = router.statistics(direction);
+  const Cycle ahead = std::max(router.held_until(direction), end) - end;
+  return {port.busy - std::min(ahead, port.busy), port.queued};
 }
 
 /// Called every few thousand busy cycles; false stops the run.
@@ -179,16 +225,23 @@ void Simulation::Parts::measure_tiles(Measurements& out) const {
 }
 
 void Simulation::Parts::measure_links(Measurements& out) const {
-  for (const auto& tile : wafer.tiles()) {
-    for (const topology::Direction direction : topology::kAllDirections) {
-      const topology::LinkId link = topology::Mesh::link(tile->id(), direction);
-      if (!mesh.link_alive(link)) continue;
-      const PortStatistics port = flits ? flits->statistics(link) : tile->router->engine().statistics(direction);
-      const Bytes bytes = std::accumulate(port.bytes_by_axis.begin(), port.bytes_by_axis.end(), Bytes{0});
-      out.links.push_back({link, bytes, port.bytes_by_axis, port.packets, std::min(port.busy, out.cycles), port.queued});
-      out.packet_hops += port.packets;
-    }
+  for (const topology::LinkId link : links) {
+    const Tile& tile = wafer.tile(topology::Mesh::link_source(link));
+    const PortStatistics port =
+        flits ? flits->statistics(link) : tile.router->engine().statistics(topology::Mesh::link_direction(link));
+    const Bytes bytes = std::accumulate(port.bytes_by_axis.begin(), port.bytes_by_axis.end(), Bytes{0});
+    const LinkLoad load = load_before(link, out.cycles);
+    out.links.push_back({link, bytes, port.bytes_by_axis, port.packets, std::min(load.busy, out.cycles), load.queued});
+    out.packet_hops += port.packets;
   }
+}
+
+void Simulation::Parts::measure_activity(Measurements& out) const {
+  if (!activity) return;
+  sample_links(out.cycles);
+  activity->windows().end_at(out.cycles);
+  sample_links(out.cycles);
+  out.activity = activity->take(out.cycles);
 }
 
 void Simulation::Parts::measure_memory(Measurements& out) const {
@@ -259,6 +312,7 @@ Measurements Simulation::run() {
   parts.measure_tiles(out);
   parts.measure_links(out);
   parts.measure_memory(out);
+  parts.measure_activity(out);
   out.steps = parts.recorder.take_steps();
   parts.check(out);
   out.engine.wall_seconds = seconds_since(parts.started);

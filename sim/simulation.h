@@ -28,6 +28,11 @@ struct SimulationOptions {
   /// Keep what the fullest and the emptiest used tile hold over time (the first of several), and `memory_tiles`.
   bool record_memory = false;
   std::vector<TileId> memory_tiles;  ///< used tiles
+  std::size_t memory_rows = std::size_t{1} << 21;  ///< of all tiles together, which share them; a tile has 16 to 65,536
+  /// Keep what ActivityMeasurement has, and the spans of `activity_tiles` (used tiles). With cores of a user's own (core_factory) only
+  /// what links and messages did.
+  bool record_activity = false;
+  std::vector<TileId> activity_tiles;
   /// Makes the core of a tile; null means the one that runs the trace. The name is the module's, below its tile. Tiles of the
   /// trace only. See docs/custom-core.md.
   std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;

@@ -21,7 +21,7 @@ StepRecorder::StepRecorder(const workloads::Trace& trace, bool keep_steps)
 }
 
 void StepRecorder::step_done(const workloads::TileBinding& binding, std::uint32_t index, const workloads::Step& step,
-                             Cycle opened, Cycle now) {
+                             Cycle opened, Cycle first_compute, Cycle now) {
   Iteration& iteration = iterations_[static_cast<std::size_t>(step.iteration)];
   --iteration.steps_left;
   iteration.end = std::max(iteration.end, now);
@@ -31,9 +31,10 @@ void StepRecorder::step_done(const workloads::TileBinding& binding, std::uint32_
   const Cycle duration = now - opened;
   if (m.tiles == 0) {
     m = {binding.group, binding.stage, index, step.kind, step.pass, step.layer, step.microbatch, step.iteration,
-         opened, now, duration, duration, 0.0, 0};
+         opened, kNever, now, duration, duration, 0.0, 0};
   }
   m.start = std::min(m.start, opened);
+  m.first_compute = std::min(m.first_compute, first_compute);
   m.end = std::max(m.end, now);
   m.shortest = std::min(m.shortest, duration);
   m.longest = std::max(m.longest, duration);

@@ -12,8 +12,9 @@ class StepRecorder {
  public:
   StepRecorder(const workloads::Trace& trace, bool keep_steps);
 
+  /// `first_compute`: when the tile started the first operation of the step, kNever without one.
   void step_done(const workloads::TileBinding& binding, std::uint32_t index, const workloads::Step& step, Cycle opened,
-                 Cycle now);
+                 Cycle first_compute, Cycle now);
 
   /// When each completed iteration ended, in order.
   std::vector<Cycle> iteration_ends() const;

@@ -154,6 +154,7 @@ void TraceCore::stop_engines() {
     const Cycle now = calendar_.current();
     running.active = false;
     busy_[engine] += now - running.start;
+    if (activity_ != nullptr) [[unlikely]] record_operation(running, now - running.start);
     account_.engine_stopped(static_cast<Engine>(engine), now);
     may_issue_ = true;
   }
@@ -195,6 +196,7 @@ void TraceCore::open_step() {
   open.results_left = open.code->result_count;
   open.background = step_of(open).background;
   open.opened = calendar_.now();
+  open.first_compute = kNever;
   open.cursor = {};
   for (const auto scope : {workloads::MatchScope::step, workloads::MatchScope::microbatch}) {
     open.keys[static_cast<std::size_t>(scope)] = step_key(scope, step_of(open));
@@ -203,6 +205,7 @@ void TraceCore::open_step() {
   order_.push_back(slot);
   may_issue_ = true;
   if (!open.background) ++foreground_open_;
+  if (activity_ != nullptr) record_step();
   if (open.results_left == 0) result_there_[open.step] = true;
   if (open.operations_left == 0) return close_step(slot);
   for (const std::uint32_t op : open.code->roots) became_ready({slot, op});
@@ -211,10 +214,24 @@ void TraceCore::open_step() {
 
 void TraceCore::close_step(std::uint32_t slot) {
   OpenStep& open = slots_[slot];
-  recorder_.step_done(binding_, open.step, step_of(open), open.opened, calendar_.now());
+  recorder_.step_done(binding_, open.step, step_of(open), open.opened, open.first_compute, calendar_.now());
   if (!open.background) --foreground_open_;
   order_.erase(std::find(order_.begin(), order_.end(), slot));
   free_slots_.push_back(slot);
+  if (activity_ != nullptr) record_step();
+}
+
+/// The oldest open step in the foreground, else the oldest.
+void TraceCore::record_step() {
+  if (order_.empty()) return activity_->between_steps();
+  const auto foreground = std::find_if(order_.begin(), order_.end(), [this](std::uint32_t slot) { return !slots_[slot].background; });
+  const workloads::Step& step = step_of(slots_[foreground == order_.end() ? order_.front() : *foreground]);
+  activity_->at_step(step.kind, step.pass);
+}
+
+void TraceCore::record_operation(const Running& running, Cycle cycles) {
+  const workloads::Op& op = slots_[running.op.slot].code->source->ops[running.op.op];
+  activity_->operation(op.kind, op.work, cycles);
 }
 
 void TraceCore::became_ready(OpRef ref) {
@@ -366,6 +383,8 @@ void TraceCore::start(Engine engine, OpRef ref) {
   }
   const Cycle now = calendar_.now();
   const auto e = static_cast<std::size_t>(engine);
+  Cycle& first_compute = slots_[ref.slot].first_compute;
+  first_compute = std::min(first_compute, now);
   Running& running = running_[e];
   running = {true, true, dram_bytes != 0, ref, now, sram_cycles, sram_cycles == 0 ? 0 : sram_->nic_busy_before_now()};
   account_.engine_started(engine, now, now + compute);

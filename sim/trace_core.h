@@ -59,6 +59,11 @@ class TraceCore final : public Core, public Client {
   std::string describe() const override;
   void measure(Cycle end, TileMeasurement& out) override;
   std::uint64_t matrix_flops() const { return matrix_flops_; }
+  /// Tells `activity` of charged cycles, steps and operations. Before the run.
+  void record(TileActivity& activity) {
+    activity_ = &activity;
+    account_.record(&activity);
+  }
 
  private:
   /// An open step.
@@ -73,6 +78,7 @@ class TraceCore final : public Core, public Client {
     std::array<std::uint32_t, kEngines> cursor{};  ///< into CompiledTemplate::in_order
     std::array<std::uint64_t, 2> keys{};           ///< step_key, by scope
     Cycle opened = 0;
+    Cycle first_compute = kNever;
   };
   struct Running {
     bool active = false;
@@ -105,6 +111,8 @@ class TraceCore final : public Core, public Client {
   bool may_open(const workloads::Step& step) const;
   void open_step();
   void close_step(std::uint32_t slot);
+  void record_step();
+  void record_operation(const Running& running, Cycle cycles);
   void became_ready(OpRef ref);
   void complete(OpRef ref);
   /// Completes the given operations and all that completes at once because of them.
@@ -147,6 +155,7 @@ class TraceCore final : public Core, public Client {
   const bool uses_dram_;  ///< some class may lie there
   std::pmr::memory_resource& tables_;
   StepRecorder& recorder_;
+  TileActivity* activity_ = nullptr;
   std::uint32_t next_step_ = 0;
   std::vector<std::uint32_t> free_slots_;
   std::vector<bool> result_there_;       ///< by step of the program

@@ -55,11 +55,26 @@ TEST(CsvTables, Steps) {
   const TestDirectory directory;
   write_steps(directory.path() / "steps.csv", run.measurements);
   EXPECT_EQ(read_text(directory.path() / "steps.csv"),
-            "group,stage,step,iteration,kind,pass,layer,microbatch,tiles,start_cycle,end_cycle,span_cycles,"
+            "group,stage,step,iteration,kind,pass,layer,microbatch,tiles,start_cycle,compute_cycle,end_cycle,span_cycles,"
             "min_cycles,"
             "mean_cycles,max_cycles\n"
-            "0,0,0,0,embedding,F,,0,2,0,90,90,80,85.000,90\n"
-            "0,0,1,0,layer,F,0,0,2,80,1000,920,900,905.250,910\n");
+            "0,0,0,0,embedding,F,,0,2,0,,90,90,80,85.000,90\n"
+            "0,0,1,0,layer,F,0,0,2,80,85,1000,920,900,905.250,910\n");
+}
+
+TEST(CsvTables, RanksOfEveryUsedTile) {
+  RunFixture run;
+  run.plan.tp = 2;
+  run.plan.pp = 2;
+  const workloads::Mapping mapping(run.plan, run.mesh);
+  const TestDirectory directory;
+  write_ranks(directory.path() / "ranks.csv", run.plan, mapping, run.mesh);
+  EXPECT_EQ(read_text(directory.path() / "ranks.csv"),
+            "tile,tp_rank,tatp_rank,sp_rank,ep_rank,dp_rank,pp_rank\n"
+            "tile_0_0,0,0,0,0,0,0\n"
+            "tile_1_0,1,0,0,0,0,0\n"
+            "tile_0_1,0,0,0,0,0,1\n"
+            "tile_1_1,1,0,0,0,0,1\n");
 }
 
 TEST(CsvTables, RowsHaveAsManyCellsAsTheHeader) {

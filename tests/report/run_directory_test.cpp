@@ -118,7 +118,7 @@ TEST(RunDirectory, AnEarlierRunIsReplaced) {
   write_run(directory.path(), run.context(summary), false);
   EXPECT_EQ(error_of_preparing(directory.path()), "");
   EXPECT_EQ(names_in(directory.path()),
-            (std::set<std::string>{"links.csv", "steps.csv", "summary.json", "tiles.csv"}));
+            (std::set<std::string>{"links.csv", "ranks.csv", "steps.csv", "summary.json", "tiles.csv"}));
   EXPECT_EQ(read_text(directory.path() / kSummaryFile), summary_text(run.context(summary)));
 }
 

@@ -107,6 +107,7 @@ sim::Measurements hand_made(const topology::Mesh& mesh) {
   layer.kind = workloads::StepKind::layer;
   layer.layer = 0;
   layer.start = 80;
+  layer.first_compute = 85;
   layer.end = 1000;
   layer.shortest = 900;
   layer.longest = 910;

@@ -50,6 +50,7 @@ TEST(SummaryJson, KeysAndTheirOrder) {
                                                   "memory",
                                                   "network",
                                                   "energy",
+                                                  "machine",
                                                   "plan",
                                                   "scenario",
                                                   "engine"}));
@@ -78,6 +79,9 @@ TEST(SummaryJson, Values) {
   EXPECT_EQ(json["breakdown"]["compute"], 0.5);
   EXPECT_EQ(json["memory"]["peak_tile"], "tile_1_0");
   EXPECT_EQ(json["network"]["hotspots"][0]["by_axis"]["dp"], 1000);
+  EXPECT_EQ(json["machine"]["matrix_flops_per_cycle"], 32768);
+  EXPECT_TRUE(json["machine"]["sram_bytes_per_cycle"].is_null());
+  EXPECT_TRUE(json["machine"]["dram_bytes_per_cycle"].is_null());
   EXPECT_EQ(json["plan"]["tp"], 2);
   EXPECT_EQ(json["plan"]["mapping"]["tp"], "1x2");
   EXPECT_EQ(json["scenario"], ordered_json::parse(R"({"name": "small", "seed": 1})"));

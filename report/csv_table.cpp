@@ -1,0 +1,65 @@
+#include "report/csv_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "base/csv.h"
+#include "base/error.h"
+
+namespace wafersim::report {
+
+std::string read_file(const std::filesystem::path& path) {
+  const std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || !text) throw IoError(fmt::format("cannot read {}", path.string()));
+  return std::move(text).str();
+}
+
+CsvTable::CsvTable(const std::filesystem::path& path)
+    : path_(path), text_(std::make_unique<std::string>(read_file(path))) {
+  std::string_view rest = *text_;
+  for (std::size_t line = 0; !rest.empty(); ++line) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::vector<std::string_view>& to = line == 0 ? names_ : cells_;
+    const std::size_t before = to.size();
+    for (const CsvCell& cell : csv_cells(rest.substr(0, end))) to.push_back(cell.text);
+    if (line > 0 && to.size() - before != names_.size()) {
+      fail(line - 1, fmt::format("{} cells, the first line has {}", to.size() - before, names_.size()));
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+std::optional<CsvTable> CsvTable::if_there(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return CsvTable(path);
+}
+
+std::size_t CsvTable::column(std::string_view name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (found == names_.end()) {
+    throw IoError(fmt::format(
+        "cannot use {}: it has no column '{}'; another version of wafersim wrote it, or another program",
+        path_.string(), name));
+  }
+  return static_cast<std::size_t>(found - names_.begin());
+}
+
+std::uint64_t CsvTable::whole(std::size_t row, std::size_t column) const {
+  if (const auto value = whole_number(text(row, column))) return *value;
+  fail(row, fmt::format("{}: '{}' is no whole number", names_[column], text(row, column)));
+}
+
+std::int64_t CsvTable::index(std::size_t row, std::size_t column) const {
+  return text(row, column).empty() ? -1 : static_cast<std::int64_t>(whole(row, column));
+}
+
+void CsvTable::fail(std::size_t row, const std::string& message) const {
+  throw IoError(fmt::format("cannot use {}:{}: {}", path_.string(), row + 2, message));
+}
+
+}  // namespace wafersim::report

@@ -1,0 +1,43 @@
+#include "report/packed.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace wafersim::report {
+
+std::vector<std::uint8_t> deflated(std::string_view text) {
+  uLongf size = compressBound(static_cast<uLong>(text.size()));
+  std::vector<std::uint8_t> result(size);
+  const int status = compress2(result.data(), &size, reinterpret_cast<const Bytef*>(text.data()),
+                               static_cast<uLong>(text.size()), Z_BEST_COMPRESSION);
+  require_invariant(status == Z_OK, "zlib has no room for the data of the report");
+  result.resize(size);
+  return result;
+}
+
+std::string base64(std::span<const std::uint8_t> bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = std::uint32_t{bytes[i]} << 16;
+    if (count > 1) group |= std::uint32_t{bytes[i + 1]} << 8;
+    if (count > 2) group |= bytes[i + 2];
+    for (unsigned digit = 0; digit < 4; ++digit) {
+      text += digit <= count ? kDigits[group >> (18 - 6 * digit) & 63U] : '=';
+    }
+  }
+  return text;
+}
+
+std::uint8_t in_255ths(double part, double whole) {
+  if (whole <= 0 || part <= 0) return 0;
+  return static_cast<std::uint8_t>(std::clamp(std::lround(255 * part / whole), 1L, 255L));
+}
+
+}  // namespace wafersim::report

@@ -1,0 +1,86 @@
+#include "report/page.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "report/atomic_file.h"
+#include "report/packed.h"
+#include "report/page_assets.h"
+#include "report/page_data.h"
+#include "report/run_directory.h"
+
+namespace wafersim::report {
+namespace {
+
+std::string html_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+/// Writes the frame up to a placeholder, which it must have, then `content`; returns what is left of the
+/// frame.
+std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view placeholder,
+                      std::string_view content) {
+  const std::size_t at = frame.find(placeholder);
+  require_invariant(at != std::string_view::npos, "the report page has lost a placeholder");
+  file.write(frame.substr(0, at));
+  file.write(content);
+  return frame.substr(at + placeholder.size());
+}
+
+}  // namespace
+
+void require_page() {
+  if (!page_assets().script.empty()) return;
+  throw IoError(
+      "this build of wafersim has no report page: node and npm were not there when it was configured. "
+      "scripts/install-dependencies installs them; then configure with -DWAFERSIM_REPORT_PAGE=ON and build "
+      "again");
+}
+
+void require_page_for(std::size_t tiles) {
+  if (tiles <= kMostPageTiles) return;
+  throw PlanError(
+      fmt::format("the report page shows at most {} tiles, this run uses {}; without --report the tables "
+                  "have all of them",
+                  human_count(kMostPageTiles), human_count(tiles)));
+}
+
+std::filesystem::path write_page(const std::filesystem::path& directory) {
+  require_page();
+  const PageAssets assets = page_assets();
+  std::string title;
+  std::string data;
+  try {
+    const RunTables run(directory);
+    require_page_for(run.tiles.rows());
+    title = html_text(run.summary.at("name").get<std::string>() + " - wafersim");
+    data = base64(deflated(page_data(run)));
+  } catch (const nlohmann::json::exception& error) {
+    throw IoError(fmt::format("cannot use {}: {}", (directory / kSummaryFile).string(), error.what()));
+  }
+  const std::filesystem::path path = directory / kReportFile;
+  AtomicFile file(path);
+  std::string_view rest = fill(file, assets.frame, "@TITLE@", title);
+  rest = fill(file, rest, "@STYLE@", assets.style);
+  rest = fill(file, rest, "@DATA@", data);
+  rest = fill(file, rest, "@SCRIPT@", assets.script);
+  file.write(rest);
+  file.commit();
+  return path;
+}
+
+}  // namespace wafersim::report

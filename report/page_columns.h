@@ -1,0 +1,31 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/run_tables.h"
+
+namespace wafersim::report {
+
+/// Parts of page_data(). Private to this folder.
+using Json = nlohmann::ordered_json;
+
+/// The causes of cycles, as columns of tables are named: "compute", "exposed_tp", ..., "idle".
+const std::vector<std::string>& cycle_kinds();
+
+/// A column as an array of integers.
+Json whole_column(const CsvTable& table, std::string_view name);
+/// Of the columns `<prefix><name><suffix>` those that are not 0 everywhere, by name.
+Json used_columns(const CsvTable& table, const std::vector<std::string>& names, const std::string& prefix,
+                  const std::string& suffix);
+
+/// Parts that tell of time: null where they were not recorded.
+Json steps_part(const RunTables& run);
+Json memory_part(const RunTables& run);
+Json windows_part(const RunTables& run);
+Json spans_part(const RunTables& run);
+Json bubbles_part(const RunTables& run);
+
+}  // namespace wafersim::report

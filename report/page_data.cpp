@@ -1,0 +1,216 @@
+#include "report/page_data.h"
+
+#include <algorithm>
+#include <set>
+
+#include "report/page_columns.h"
+#include "sim/measurements.h"
+#include "workloads/plan.h"
+
+namespace wafersim::report {
+namespace {
+
+std::vector<std::string> axis_names(bool with_none) {
+  std::vector<std::string> names;
+  for (int i = 0; i < workloads::kAxes + (with_none ? 1 : 0); ++i) {
+    names.emplace_back(workloads::to_string(static_cast<workloads::Axis>(i)));
+  }
+  return names;
+}
+
+std::vector<std::string> memory_classes() {
+  std::vector<std::string> names;
+  for (int i = 0; i < workloads::kMemoryClasses; ++i) {
+    names.emplace_back(workloads::to_string(static_cast<workloads::MemoryClass>(i)));
+  }
+  return names;
+}
+
+Json places(const RunTables& run, const CsvTable& table) {
+  Json column = Json::array();
+  for (std::size_t row = 0; row < table.rows(); ++row) column.push_back(run.place(table, row));
+  return column;
+}
+
+Json tiles_part(const RunTables& run) {
+  const CsvTable& tiles = run.tiles;
+  return {{"id", places(run, tiles)},
+          {"stage", whole_column(tiles, "stage")},
+          {"group", whole_column(tiles, "group")},
+          {"cycles", used_columns(tiles, cycle_kinds(), "", "_cycles")},
+          {"matrix_busy", whole_column(tiles, "matrix_busy_cycles")},
+          {"vector_busy", whole_column(tiles, "vector_busy_cycles")},
+          {"communicating", whole_column(tiles, "communicating_cycles")},
+          {"bytes_sent", whole_column(tiles, "bytes_sent")},
+          {"bytes_received", whole_column(tiles, "bytes_received")},
+          {"peak", whole_column(tiles, "peak_bytes")},
+          {"peak_by_class", used_columns(tiles, memory_classes(), "peak_", "_bytes")}};
+}
+
+/// Ranks along the axes that have more than one, in the order of tiles.csv.
+Json ranks_part(const RunTables& run) {
+  if (!run.ranks) return nullptr;
+  const CsvTable& ranks = *run.ranks;
+  const std::size_t tile = ranks.column("tile");
+  Json part = Json::object();
+  for (const std::string& axis : axis_names(false)) {
+    const std::size_t column = ranks.column(axis + "_rank");
+    std::vector<std::uint64_t> of_tiles(run.tiles.rows());
+    for (std::size_t row = 0; row < ranks.rows(); ++row) {
+      of_tiles[run.tile_row(ranks.text(row, tile))] = ranks.whole(row, column);
+    }
+    if (std::any_of(of_tiles.begin(), of_tiles.end(), [](std::uint64_t rank) { return rank != 0; }))
+      part[axis] = of_tiles;
+  }
+  return part;
+}
+
+/// A link's number is that of the tile it leaves times four plus its direction: north, east, south, west.
+Json links_part(const RunTables& run) {
+  const CsvTable& links = run.links;
+  const std::vector<std::string> directions = {"north", "east", "south", "west"};
+  const std::size_t direction = links.column("direction");
+  Json ids = Json::array();
+  for (std::size_t row = 0; row < links.rows(); ++row) {
+    const auto at = std::find(directions.begin(), directions.end(), links.text(row, direction));
+    ids.push_back(run.place(links, row) * 4 + static_cast<std::uint64_t>(at - directions.begin()));
+  }
+  return {{"id", ids},
+          {"bytes", whole_column(links, "bytes")},
+          {"packets", whole_column(links, "packets")},
+          {"busy", whole_column(links, "busy_cycles")},
+          {"queue", whole_column(links, "queue_cycles")},
+          {"by_axis", used_columns(links, axis_names(true), "", "_bytes")}};
+}
+
+Json step_cycles_part(const RunTables& run) {
+  if (!run.step_cycles) return nullptr;
+  const CsvTable& table = *run.step_cycles;
+  Json kind = Json::array();
+  Json pass = Json::array();
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    kind.push_back(table.text(row, table.column("kind")));
+    pass.push_back(table.text(row, table.column("pass")));
+  }
+  return {{"stage", whole_column(table, "stage")},
+          {"kind", kind},
+          {"pass", pass},
+          {"cycles", used_columns(table, cycle_kinds(), "", "_cycles")}};
+}
+
+/// [kind, steps, batch, m, k, n, flops, sram_bytes, count, total cycles] of the operations that took longest
+/// together.
+Json operations_part(const RunTables& run) {
+  if (!run.operations) return nullptr;
+  constexpr std::size_t kMost = 300;
+  const CsvTable& table = *run.operations;
+  const std::size_t total = table.column("total_cycles");
+  std::vector<std::size_t> order(table.rows());
+  for (std::size_t row = 0; row < order.size(); ++row) order[row] = row;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return table.whole(a, total) > table.whole(b, total);
+  });
+  order.resize(std::min(order.size(), kMost));
+  Json rows = Json::array();
+  for (const std::size_t row : order) {
+    Json cells = {table.text(row, table.column("kind")), table.text(row, table.column("steps"))};
+    for (const char* column : {"batch", "m", "k", "n", "flops", "sram_bytes", "count", "total_cycles"}) {
+      cells.push_back(table.index(row, table.column(column)));
+    }
+    rows.push_back(cells);
+  }
+  return {{"all", table.rows()}, {"rows", rows}};
+}
+
+/// By axis and measure the classes of the histogram: [from, to, messages].
+Json latency_part(const RunTables& run) {
+  if (!run.latency) return nullptr;
+  const CsvTable& table = *run.latency;
+  Json part = Json::object();
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string axis(table.text(row, table.column("axis")));
+    const std::string measure(table.text(row, table.column("measure")));
+    part[axis][measure].push_back({table.whole(row, table.column("from_cycles")),
+                                   table.whole(row, table.column("to_cycles")),
+                                   table.whole(row, table.column("messages"))});
+  }
+  return part;
+}
+
+/// By link, named by its row among the links: [source, destination, axis, bytes] of its heaviest flows.
+Json flows_part(const RunTables& run) {
+  if (!run.flows) return nullptr;
+  const CsvTable& table = *run.flows;
+  Json part = Json::array();
+  std::string_view last;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string_view link = table.text(row, table.column("link"));
+    if (part.empty() || link != last) {
+      part.push_back({{"link", run.link_row(link)},
+                      {"flows", table.whole(row, table.column("link_flows"))},
+                      {"bytes", table.whole(row, table.column("link_bytes"))},
+                      {"heaviest", Json::array()}});
+      last = link;
+    }
+    part.back()["heaviest"].push_back({run.tile_place(table.text(row, table.column("source"))),
+                                       run.tile_place(table.text(row, table.column("destination"))),
+                                       table.text(row, table.column("axis")),
+                                       table.whole(row, table.column("bytes"))});
+  }
+  return part;
+}
+
+}  // namespace
+
+const std::vector<std::string>& cycle_kinds() {
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < sim::kCycleKinds; ++i)
+      names.push_back(sim::to_string(static_cast<sim::CycleKind>(i)));
+    return names;
+  }();
+  return kinds;
+}
+
+Json whole_column(const CsvTable& table, std::string_view name) {
+  const std::size_t column = table.column(name);
+  Json values = Json::array();
+  for (std::size_t row = 0; row < table.rows(); ++row) values.push_back(table.whole(row, column));
+  return values;
+}
+
+Json used_columns(const CsvTable& table, const std::vector<std::string>& names, const std::string& prefix,
+                  const std::string& suffix) {
+  Json columns = Json::object();
+  for (const std::string& name : names) {
+    Json values = whole_column(table, prefix + name + suffix);
+    if (std::any_of(values.begin(), values.end(), [](const Json& value) { return value != 0; })) {
+      columns[name] = std::move(values);
+    }
+  }
+  return columns;
+}
+
+std::string page_data(const RunTables& run) {
+  const auto& wafer = run.summary.at("scenario").at("wafer");
+  const Json page = {{"summary", run.summary},
+                     {"mesh",
+                      {{"rows", run.mesh.rows},
+                       {"cols", run.mesh.cols},
+                       {"dead_tiles", wafer.value("dead_tiles", Json::array())}}},
+                     {"tiles", tiles_part(run)},
+                     {"ranks", ranks_part(run)},
+                     {"links", links_part(run)},
+                     {"steps", steps_part(run)},
+                     {"memory", memory_part(run)},
+                     {"windows", windows_part(run)},
+                     {"step_cycles", step_cycles_part(run)},
+                     {"operations", operations_part(run)},
+                     {"latency", latency_part(run)},
+                     {"spans", spans_part(run)},
+                     {"bubbles", bubbles_part(run)},
+                     {"flows", flows_part(run)}};
+  return page.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace wafersim::report

@@ -1,0 +1,86 @@
+#include "report/run_tables.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "report/run_directory.h"
+
+namespace wafersim::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+nlohmann::ordered_json read_summary(const fs::path& directory) {
+  const fs::path path = directory / kSummaryFile;
+  if (!fs::exists(path)) {
+    throw IoError(
+        fmt::format("{} holds no results of a run: it has no {}", directory.string(), kSummaryFile));
+  }
+  nlohmann::ordered_json summary =
+      nlohmann::ordered_json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (!summary.is_object() || !summary.contains("wafersim_version") || !summary.contains("scenario")) {
+    throw IoError(fmt::format("cannot use {}: it is not the summary of a run", path.string()));
+  }
+  if (summary.value("schema_version", 0) != kSchemaVersion || !summary.contains("machine")) {
+    throw IoError(fmt::format("cannot use {}: it is of wafersim {}, this is {}; run the scenario again",
+                              path.string(), summary["wafersim_version"].dump(), WAFERSIM_VERSION));
+  }
+  return summary;
+}
+
+topology::Shape mesh_of(const nlohmann::ordered_json& summary) {
+  topology::Shape shape;
+  const auto mesh = nlohmann::ordered_json::json_pointer("/wafer/mesh");
+  const auto& scenario = summary["scenario"];
+  if (!scenario.contains(mesh) || !scenario[mesh].is_string() ||
+      !topology::parse_shape(scenario[mesh], shape)) {
+    throw IoError("cannot use summary.json: scenario.wafer.mesh is no shape");
+  }
+  return shape;
+}
+
+}  // namespace
+
+RunTables::RunTables(const fs::path& directory)
+    : summary(read_summary(directory)),
+      mesh(mesh_of(summary)),
+      tiles(directory / kTilesFile),
+      links(directory / kLinksFile),
+      steps(directory / kStepsFile),
+      ranks(CsvTable::if_there(directory / kRanksFile)),
+      memory(CsvTable::if_there(directory / kMemoryFile)),
+      tile_windows(CsvTable::if_there(directory / kTileWindowsFile)),
+      link_windows(CsvTable::if_there(directory / kLinkWindowsFile)),
+      step_cycles(CsvTable::if_there(directory / kStepCyclesFile)),
+      operations(CsvTable::if_there(directory / kOperationsFile)),
+      latency(CsvTable::if_there(directory / kLatencyFile)),
+      spans(CsvTable::if_there(directory / kSpansFile)),
+      bubbles(CsvTable::if_there(directory / kBubblesFile)),
+      flows(CsvTable::if_there(directory / kFlowsFile)),
+      directory_(directory) {
+  const std::size_t tile = tiles.column("tile");
+  for (std::size_t row = 0; row < tiles.rows(); ++row) tile_rows_[tiles.text(row, tile)] = row;
+  const std::size_t link = links.column("link");
+  for (std::size_t row = 0; row < links.rows(); ++row) link_rows_[links.text(row, link)] = row;
+}
+
+std::uint64_t RunTables::place(const CsvTable& table, std::size_t row) const {
+  return table.whole(row, table.column("y")) * static_cast<std::uint64_t>(mesh.cols) +
+         table.whole(row, table.column("x"));
+}
+
+std::size_t RunTables::tile_row(std::string_view name) const {
+  const auto found = tile_rows_.find(name);
+  if (found != tile_rows_.end()) return found->second;
+  throw IoError(
+      fmt::format("cannot use the tables in {}: {} has no tile '{}'", directory_.string(), kTilesFile, name));
+}
+
+std::size_t RunTables::link_row(std::string_view name) const {
+  const auto found = link_rows_.find(name);
+  if (found != link_rows_.end()) return found->second;
+  throw IoError(
+      fmt::format("cannot use the tables in {}: {} has no link '{}'", directory_.string(), kLinksFile, name));
+}
+
+}  // namespace wafersim::report

@@ -1,0 +1,37 @@
+// The page: a header, then one section for each module below. A module has id, title, render(section, run) and, where a run need
+// not have its data, has(run).
+
+import "./licenses.js";
+import "./style.css";
+
+import * as breakdown from "./breakdown.js";
+import { charts } from "./charts.js";
+import { readRun } from "./data.js";
+import { element } from "./dom.js";
+import { header } from "./header.js";
+import * as memory from "./memory.js";
+import * as network from "./network.js";
+import * as roofline from "./roofline.js";
+import { startTheme } from "./theme.js";
+import * as timeline from "./timeline.js";
+import * as wafer from "./wafer.js";
+
+const modules = [
+  wafer, timeline, breakdown, memory, network,
+  { ...roofline, has: (run) => run.operations !== null && run.operations.rows.length > 0 },
+];
+
+startTheme();
+const run = await readRun(document.getElementById("run").textContent);
+const shown = modules.filter((module) => !module.has || module.has(run));
+const page = document.getElementById("page");
+
+page.append(header(run, shown.map(({ id, title }) => [id, title])));
+for (const { id, title, render } of shown) {
+  const section = element("section", { id, "aria-labelledby": `${id}-title` }, element("h2", { id: `${id}-title` }, title));
+  page.append(section);
+  render(section, run);
+}
+
+/** For tests and the curious. */
+window.wafersim = { run, charts };

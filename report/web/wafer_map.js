@@ -1,0 +1,190 @@
+// The wafer on a canvas: tiles as squares, links as arrows between them, two for each pair of neighbours.
+
+import { rampColours, theme } from "./theme.js";
+
+const largestCell = 56;
+const smallestCell = 5;
+const tallest = 780;
+
+/** Below that arrows have no tips that could be seen. */
+const arrowCell = 26;
+
+/** Share of a cell that a tile's square takes; links have the rest. */
+const tileShare = 0.62;
+
+export class WaferMap {
+  /** `canvas` in `frame`, whose width it takes. `view`: tileValue(row), linkValue(row), their ranges,
+   * outline(row), equal within a group, and `members`, tiles to mark. */
+  constructor(run, canvas, frame) {
+    this.run = run;
+    this.canvas = canvas;
+    this.frame = frame;
+    this.dead = new Set(run.mesh.dead_tiles);
+    this.selected = null;
+    this.view = null;
+  }
+
+  show(view) {
+    this.view = view;
+    this.draw();
+  }
+
+  /** The side of a cell in CSS pixels, for the width that there is. */
+  measure() {
+    const { rows, cols } = this.run.mesh;
+    const width = this.frame.clientWidth;
+    this.cell = Math.max(smallestCell, Math.min(largestCell, width / cols, Math.max(tallest / rows, 12)));
+    return { width: Math.ceil(cols * this.cell), height: Math.ceil(rows * this.cell) };
+  }
+
+  draw() {
+    if (!this.view) return;
+    const { width, height } = this.measure();
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    const context = this.canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    this.drawLinks(context);
+    this.drawTiles(context);
+    this.drawOutlines(context);
+    this.drawSelection(context);
+  }
+
+  drawTiles(context) {
+    const { run, cell, view } = this;
+    const colours = theme();
+    const ramp = rampColours(colours.tileRamp);
+    const side = cell * (view.linkValue ? tileShare : 0.9);
+    const inset = (cell - side) / 2;
+    for (let id = 0; id < run.mesh.rows * run.mesh.cols; id += 1) {
+      const x = (id % run.mesh.cols) * cell + inset;
+      const y = Math.floor(id / run.mesh.cols) * cell + inset;
+      const row = run.tileAt.get(id);
+      if (row !== undefined) {
+        context.fillStyle = ramp[place(view.tileValue(row), view.tileRange)];
+        context.fillRect(x, y, side, side);
+      } else if (this.dead.has(run.tileName(id))) {
+        drawCross(context, x, y, side, colours.dead);
+      } else {
+        context.strokeStyle = colours.unused;
+        context.lineWidth = 1;
+        context.strokeRect(x + 0.5, y + 0.5, side - 1, side - 1);
+      }
+    }
+  }
+
+  drawLinks(context) {
+    const { run, view } = this;
+    if (!view.linkValue) return;
+    const ramp = rampColours(theme().linkRamp);
+    for (let row = 0; row < run.links.id.length; row += 1) {
+      const value = view.linkValue(row);
+      if (value <= 0) continue;
+      const step = place(value, view.linkRange);
+      context.fillStyle = ramp[step];
+      this.drawLink(context, run.links.id[row], step / 255);
+    }
+  }
+
+  /** An arrow in the gap between two tiles; of a pair each lies on the traveller's right. */
+  drawLink(context, id, strength) {
+    const { cell, run } = this;
+    const tile = Math.floor(id / 4);
+    const [right, down] = [[0, -1], [1, 0], [0, 1], [-1, 0]][id % 4];
+    const gap = cell * (1 - tileShare);
+    const lane = cell * 0.12;
+    const half = Math.max(cell * (0.02 + 0.075 * strength), 0.4);
+    const tip = cell < arrowCell ? 0 : Math.min(gap * 0.4, half * 1.6);
+    // From the edge of the square, (along the way, to its right).
+    const startX = ((tile % run.mesh.cols) + 0.5 + (right * tileShare) / 2) * cell - down * lane;
+    const startY = (Math.floor(tile / run.mesh.cols) + 0.5 + (down * tileShare) / 2) * cell + right * lane;
+    const at = (along, side) => [startX + right * along - down * side, startY + down * along + right * side];
+    context.beginPath();
+    for (const [along, side] of [[0, -half], [gap - tip, -half], [gap, 0], [gap - tip, half], [0, half]]) context.lineTo(...at(along, side));
+    context.fill();
+  }
+
+  drawOutlines(context) {
+    const { run, cell, view } = this;
+    if (!view.outline) return;
+    const { rows, cols } = run.mesh;
+    const groupAt = (x, y) => {
+      if (x < 0 || y < 0 || x >= cols || y >= rows) return null;
+      const row = run.tileAt.get(y * cols + x);
+      return row === undefined ? null : view.outline(row);
+    };
+    context.beginPath();
+    for (let y = 0; y <= rows; y += 1) {
+      for (let x = 0; x <= cols; x += 1) {
+        const here = groupAt(x, y);
+        if (here !== groupAt(x, y - 1)) line(context, x * cell, y * cell, (x + 1) * cell, y * cell);
+        if (here !== groupAt(x - 1, y)) line(context, x * cell, y * cell, x * cell, (y + 1) * cell);
+      }
+    }
+    context.strokeStyle = theme().outline;
+    context.lineWidth = Math.max(1, cell * 0.05);
+    context.stroke();
+  }
+
+  drawSelection(context) {
+    const thick = Math.max(2, this.cell * 0.08);
+    for (const id of this.view.members ?? []) this.frameTile(context, id, thick * 0.6);
+    if (this.selected !== null) this.frameTile(context, this.selected, thick * 1.4);
+  }
+
+  frameTile(context, id, width) {
+    const { cell, run } = this;
+    context.strokeStyle = theme().mark;
+    context.lineWidth = width;
+    context.strokeRect((id % run.mesh.cols) * cell + width / 2, Math.floor(id / run.mesh.cols) * cell + width / 2, cell - width, cell - width);
+  }
+
+  /** What lies below a place on the canvas: {tile: id}, {link: row} or null. */
+  at(x, y) {
+    const { run, cell } = this;
+    const column = Math.floor(x / cell);
+    const line = Math.floor(y / cell);
+    if (column < 0 || line < 0 || column >= run.mesh.cols || line >= run.mesh.rows) return null;
+    const tile = line * run.mesh.cols + column;
+    const fromX = x / cell - column - 0.5;
+    const fromY = y / cell - line - 0.5;
+    if (!this.view.linkValue || Math.max(Math.abs(fromX), Math.abs(fromY)) <= tileShare / 2) return { tile };
+    const link = run.linkAt.get(linkBelow(run, tile, fromX, fromY));
+    return link === undefined ? { tile } : { link };
+  }
+}
+
+/** The link in whose half of the gap a place of a cell lies, measured in cells from its middle. */
+function linkBelow(run, tile, x, y) {
+  const { cols } = run.mesh;
+  if (Math.abs(x) >= Math.abs(y)) {
+    const east = x > 0 ? tile : tile - 1;
+    return y > 0 ? east * 4 + 1 : (east + 1) * 4 + 3;
+  }
+  const south = y > 0 ? tile : tile - cols;
+  return x < 0 ? south * 4 + 2 : (south + cols) * 4;
+}
+
+/** 0..255 between the ends of a range. */
+export function place(value, [low, high]) {
+  if (high <= low) return high > 0 ? 255 : 0;
+  return Math.max(0, Math.min(255, Math.round(((value - low) / (high - low)) * 255)));
+}
+
+function line(context, x1, y1, x2, y2) {
+  context.moveTo(x1, y1);
+  context.lineTo(x2, y2);
+}
+
+function drawCross(context, x, y, side, colour) {
+  context.strokeStyle = colour;
+  context.lineWidth = Math.max(1, side * 0.08);
+  context.beginPath();
+  line(context, x, y, x + side, y + side);
+  line(context, x + side, y, x, y + side);
+  context.stroke();
+  context.strokeRect(x + 0.5, y + 0.5, side - 1, side - 1);
+}

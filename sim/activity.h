@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/compiled_trace.h"
+#include "sim/load_windows.h"
+#include "sim/measurements.h"
+#include "workloads/trace.h"
+
+namespace wafersim::sim {
+
+class Activity;
+
+/// What a tile's core tells of itself. Those of a simulation add up in its Activity.
+class TileActivity {
+ public:
+  TileActivity(Activity& all, std::size_t tile, std::int32_t stage) : all_(all), tile_(tile), stage_(stage) {
+    between_steps();
+  }
+
+  void charge(CycleKind kind, Cycle from, Cycle to);
+  /// Cycles charged from now on are those of such a step, or of none.
+  void at_step(workloads::StepKind kind, workloads::Pass pass);
+  void between_steps();
+  void operation(workloads::OpKind kind, std::uint32_t work, Cycle cycles);
+  void keep_spans(TileSpans& spans) { spans_ = &spans; }
+  void keep_bubbles(GroupBubbles& bubbles) { bubbles_ = &bubbles; }
+
+ private:
+  void add_span(CycleKind kind, Cycle from, Cycle to);
+  void add_bubble(Cycle from, Cycle to);
+
+  Activity& all_;
+  std::size_t tile_;  ///< among the used ones
+  std::int32_t stage_;
+  std::size_t step_ = 0;  ///< into the table of Activity
+  TileSpans* spans_ = nullptr;
+  GroupBubbles* bubbles_ = nullptr;
+};
+
+/// The times of operations of one work and kind.
+struct OperationSum {
+  std::uint64_t count = 0;
+  Cycle cycles = 0;
+  Cycle shortest = 0;
+  Cycle longest = 0;
+};
+
+/// Collects what a run is asked to keep besides its sums: loads over time, cycles by kind of step,
+/// operations, messages, and the spans of chosen tiles. Memory: 32 MiB of windows, 96 bytes for each work of
+/// the trace, up to 64 KiB for each stage group and 2.5 MiB for each chosen tile.
+class Activity {
+ public:
+  /// `trace` must outlive this. `chosen`: used tiles whose spans are kept.
+  Activity(const CompiledTrace& trace, std::size_t links, const std::vector<TileId>& chosen);
+
+  /// By used tile.
+  TileActivity& tile(std::size_t index) { return tiles_[index]; }
+  LoadWindows& windows() { return windows_; }
+  void message(const MessageRecord& message);
+
+  ActivityMeasurement take(Cycle end);
+
+ private:
+  friend class TileActivity;
+  static constexpr std::size_t kMostSpans = std::size_t{1} << 16;
+  static constexpr std::size_t kMostBubbles = std::size_t{1} << 12;
+
+  TileSpans* spans_of(TileId tile);
+  std::vector<OperationMeasurement> take_operations() const;
+
+  const workloads::Trace& trace_;
+  LoadWindows windows_;
+  std::vector<TileActivity> tiles_;
+  std::vector<CyclesByKind> steps_;       ///< [stage, step kind or none, pass]
+  std::vector<OperationSum> operations_;  ///< [work, kind of operation]
+  std::array<MessageStatistics, workloads::kAxes + 1> messages_;
+  std::vector<TileSpans> spans_;       ///< ascending by tile
+  std::vector<GroupBubbles> bubbles_;  ///< by group
+  /// Messages of a chosen tile by axis, merged as they come, in order of reception.
+  std::vector<std::array<std::vector<TileSpans::Span>, workloads::kAxes + 1>> message_spans_;
+};
+
+}  // namespace wafersim::sim

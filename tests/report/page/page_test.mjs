@@ -1,0 +1,227 @@
+// The report page in headless Chromium, opened from a file: what it shows is what the run wrote, and it needs nothing else.
+//
+// Environment: WAFERSIM the program, PACKAGES a directory with playwright-core in its node_modules. Without Chromium, or with a
+// Node.js that is too old for playwright-core, the status is 77: skipped.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+if (!browserPath || Number(process.versions.node.split(".")[0]) < 18) {
+  console.log(`skipped: ${browserPath ? `Node.js ${process.versions.node} is below 18` : "no Chromium"}`);
+  process.exit(77);
+}
+const { chromium } = createRequire(join(process.env.PACKAGES, "package.json"))("playwright-core");
+
+const place = mkdtempSync(join(tmpdir(), "wafersim-page-"));
+const hostile = `a </script><b id="injected">"&'`;
+const scenario = `name: '${hostile.replaceAll("'", "''")}'
+wafer:
+  mesh: 3x3
+  clock: 1 GHz
+  dead_tiles: [tile_2_2]
+  sram: {capacity: 64 MiB, bandwidth: 64 B/cycle}
+  link: {bandwidth: 64 B/cycle, latency: 1 cycles}
+router: {routing: table}
+network: {packet_bytes: 4 KiB}
+model: {layers: 2, hidden: 64, heads: 4, ffn: 256, vocab: 128, context: 32, sequence: 32}
+training: {global_batch: 4, microbatch: 1}
+plan: {tp: 2, pp: 2}
+`;
+writeFileSync(join(place, "s.yaml"), scenario);
+const wafersim = (...words) => execFileSync(process.env.WAFERSIM, words, { cwd: place, encoding: "utf8" });
+const csv = (file) => {
+  const [head, ...rows] = readFileSync(join(place, file), "utf8").trimEnd().split("\n").map((line) => line.split(","));
+  return rows.map((row) => Object.fromEntries(row.map((cell, column) => [head[column], cell])));
+};
+
+const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] });
+
+/** A page with what went wrong in it. */
+async function open(run, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, ...options });
+  page.troubles = [];
+  page.on("console", (message) => message.type() !== "log" && page.troubles.push(message.text()));
+  page.on("pageerror", (error) => page.troubles.push(error.message));
+  page.on("request", (request) => /^(file|data):/.test(request.url()) || page.troubles.push(request.url()));
+  await page.goto(pathToFileURL(join(place, run, "report.html")).href);
+  await page.waitForFunction(() => window.wafersim);
+  return page;
+}
+
+const text = (page, selector) => page.locator(selector).innerText();
+const picture = (page) => page.evaluate(() => document.querySelector(".map canvas").toDataURL());
+const percent = (share) => (share === 0 ? "0 %" : share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(1)} %`);
+/** The middle of a tile's square. */
+async function overTile(page, x, y) {
+  await page.locator(".map canvas").scrollIntoViewIfNeeded();
+  const box = await page.locator(".map canvas").boundingBox();
+  await page.mouse.move(box.x + ((x + 0.5) * box.width) / 3, box.y + ((y + 0.5) * box.height) / 3);
+}
+
+const tests = {
+  async "shows the numbers of summary.json"(page, summary) {
+    assert.equal(await text(page, "h1"), hostile);
+    assert.equal(await page.locator("#injected").count(), 0);
+    const figure = (name) => text(page, `[data-figure="${name}"] .value`);
+    assert.equal(await figure("MFU"), percent(summary.mfu));
+    assert.equal(await figure("Compute"), percent(summary.compute_utilization));
+    assert.equal(await figure("Exposed communication"), percent(summary.communication_share));
+    assert.equal(await figure("Tokens/s"), Math.round(summary.tokens_per_second).toLocaleString("en-US"));
+    assert.equal(await figure("Memory fits"), percent(summary.memory.peak_bytes / summary.memory.capacity_bytes));
+    assert.match(await page.locator("#scenario").textContent(), /mesh: 3x3/);
+  },
+
+  async "has data in every chart"(page) {
+    const points = await page.evaluate(() => Object.fromEntries([...window.wafersim.charts].map(([name, chart]) => [
+      name, chart.getOption().series.map((series) => series.data.length)])));
+    assert.deepEqual(Object.keys(points).sort(),
+      ["breakdown", "hidden", "latency", "links", "load", "memory", "memory2", "peaks", "roofline", "steps", "timeline"]);
+    for (const [name, series] of Object.entries(points)) {
+      assert.ok(series.length > 0 && series.every((length) => length > 0), `${name}: ${series}`);
+    }
+  },
+
+  async "tells shares that sum to one and are the summary's"(page, summary) {
+    const shares = await page.evaluate(() => {
+      const { series, yAxis } = window.wafersim.charts.get("breakdown").getOption();
+      return yAxis[0].data.map((row, i) => [row, Object.fromEntries(series.map((each) => [each.name, each.data[i]]))]);
+    });
+    assert.deepEqual(shares.map(([row]) => row), ["all tiles", "stage 0", "stage 1"]);
+    for (const [row, causes] of shares) {
+      assert.ok(Math.abs(Object.values(causes).reduce((a, b) => a + b) - 1) < 1e-12, row);
+    }
+    const whole = shares[0][1];
+    assert.ok(Math.abs(whole.compute - summary.breakdown.compute) < 1e-12);
+    assert.ok(Math.abs((whole["exposed tp"] ?? 0) - summary.breakdown.exposed_communication.tp) < 1e-12);
+    assert.ok(Math.abs((whole.bubble ?? 0) - summary.breakdown.bubble) < 1e-12);
+    const steps = await page.evaluate(() => window.wafersim.charts.get("steps").getOption().series.flatMap((series) => series.data));
+    assert.ok(Math.abs(steps.reduce((a, b) => a + b) - 1) < 1e-12);
+  },
+
+  async "tells the numbers of a tile and of a link under the pointer"(page, summary) {
+    const tile = csv("full/tiles.csv").find((row) => row.tile === "tile_1_0");
+    await overTile(page, 1, 0);
+    const told = await text(page, ".tip");
+    assert.match(told, /tile_1_0/);
+    assert.ok(told.includes(percent(Number(tile.compute_cycles) / summary.cycles)), told);
+    await overTile(page, 2, 2);
+    assert.match(await text(page, ".tip"), /tile_2_2\s+dead/);
+    await overTile(page, 0.5, 0.12);
+    const link = csv("full/links.csv").find((row) => row.link === "tile_0_0>tile_1_0");
+    const ofLink = await text(page, ".tip");
+    assert.match(ofLink, /tile_0_0 → tile_1_0/);
+    assert.ok(ofLink.includes(percent(Number(link.busy_cycles) / summary.cycles)), ofLink);
+    await overTile(page, 0.5, -0.12);
+    assert.match(await text(page, ".tip"), /tile_1_0 → tile_0_0/);
+  },
+
+  async "selects tiles by keyboard"(page) {
+    await page.locator(".map canvas").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    assert.match(await text(page, ".detail"), /tile_1_0/);
+    await page.keyboard.press("Escape");
+    assert.match(await text(page, ".detail"), /Mean of 4 tiles/);
+  },
+
+  async "moves through the windows of the run"(page) {
+    const whole = await picture(page);
+    const count = await page.evaluate(() => window.wafersim.run.windows.count);
+    await page.locator("input[type=range]").fill(String(count - 1));
+    assert.match(await text(page, ".when"), new RegExp(`window ${count} of ${count}`));
+    assert.notEqual(await picture(page), whole);
+    await page.getByRole("button", { name: "Whole run" }).click();
+    assert.equal(await picture(page), whole);
+    await page.getByRole("button", { name: "Play" }).click();
+    await page.waitForFunction(() => /window [3-9] of/.test(document.querySelector(".when").textContent));
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Whole run" }).click();
+  },
+
+  async "outlines groups and colours by every measure"(page) {
+    const seen = new Set([await picture(page)]);
+    const choices = page.locator("#wafer select");
+    await choices.nth(2).selectOption("tp");
+    seen.add(await picture(page));
+    for (const measure of await choices.nth(0).locator("option").evaluateAll((all) => all.map((each) => each.value))) {
+      await choices.nth(0).selectOption(measure);
+      seen.add(await picture(page));
+    }
+    for (const measure of ["queue", "bytes", "none"]) {
+      await choices.nth(1).selectOption(measure);
+      seen.add(await picture(page));
+    }
+    assert.ok(seen.size > 8, `${seen.size} different pictures`);
+  },
+
+  async "names the flows across hot links"(page) {
+    const flows = csv("full/flows.csv");
+    const first = page.locator("#hotspots details").first();
+    await first.locator("summary").click();
+    const lines = await first.locator("li").allInnerTexts();
+    const link = (await first.locator("summary").innerText()).replace(" → ", ">").trim();
+    const heaviest = flows.find((row) => row.link === link);
+    assert.ok(lines[0].startsWith(`${heaviest.source} → ${heaviest.destination}, ${heaviest.axis}: `), lines[0]);
+  },
+
+  async "has rows for chosen tiles, too"(page) {
+    await page.locator("#timeline select").first().selectOption("tiles");
+    const rows = await page.evaluate(() => window.wafersim.charts.get("timeline").getOption().yAxis[0].data);
+    assert.deepEqual(rows, ["tile_0_0", "tile_0_1"]);
+  },
+
+  async "changes between light and dark"(page) {
+    const state = () => page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]);
+    const before = await state();
+    await page.locator("#theme").click();
+    const after = await state();
+    assert.notEqual(after[0], before[0]);
+    assert.notEqual(after[1], before[1]);
+  },
+};
+
+let failed = 0;
+async function check(name, body) {
+  try {
+    await body();
+    console.log(`ok: ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED: ${name}\n${error.stack}`);
+  }
+}
+
+try {
+  wafersim("run", "s.yaml", "-o", "full", "--quiet", "--report");
+  wafersim("run", "s.yaml", "-o", "plain", "--quiet");
+  wafersim("report", "plain");
+  wafersim("run", "s.yaml", "-o", "partial", "--quiet", "--report", "--max-cycles", "2000");
+  const summary = JSON.parse(readFileSync(join(place, "full/summary.json"), "utf8"));
+
+  const page = await open("full");
+  for (const [name, test] of Object.entries(tests)) await check(`the page ${name}`, () => test(page, summary));
+  await check("the page logs nothing and asks for nothing", () => assert.deepEqual(page.troubles, []));
+
+  await check("without records the page has what is always written", async () => {
+    const plain = await open("plain", { colorScheme: "dark" });
+    assert.deepEqual(plain.troubles, []);
+    assert.equal(await plain.evaluate(() => document.documentElement.dataset.theme), "dark");
+    assert.deepEqual(await plain.evaluate(() => [...window.wafersim.charts.keys()].sort()), ["breakdown", "hidden", "links", "peaks", "timeline"]);
+    assert.equal(await plain.locator("input[type=range]").count(), 0);
+  });
+  await check("a partial run says so", async () => {
+    const partial = await open("partial");
+    assert.deepEqual(partial.troubles, []);
+    assert.match(await text(partial, ".notice"), /stopped by max-cycles/);
+  });
+} finally {
+  await browser.close();
+  rmSync(place, { recursive: true });
+}
+console.log(`${failed} of ${Object.keys(tests).length + 3} failed`);
+process.exit(failed === 0 ? 0 : 1);
