@@ -145,6 +145,8 @@ class Calendar : public sc_core::sc_module {
   void shuffle(std::uint64_t seed);
   /// Called about every `kPollInterval` busy cycles; returning false stops the simulation.
   void on_poll(std::function<bool()> poll) { poll_ = std::move(poll); }
+  /// Called at the begin (`over` false) and at the end of each busy cycle.
+  void watch(std::function<void(Cycle now, bool over)> watch) { watch_ = std::move(watch); }
   /// No cycle after this one is run.
   void set_limit(Cycle last) { limit_ = last; }
 
@@ -243,6 +245,7 @@ class Calendar : public sc_core::sc_module {
   std::vector<Event> updating_;
   std::optional<RandomStream> shuffle_;
   std::function<bool()> poll_;
+  std::function<void(Cycle, bool)> watch_;
   std::uint32_t polls_ = 0;
   std::uint64_t events_ = 0;
   std::exception_ptr failure_;
