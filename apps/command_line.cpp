@@ -20,6 +20,18 @@ void add_scenario(CLI::App& command, ScenarioArguments& arguments) {
       ->allow_extra_args(false);
 }
 
+void add_wave(CLI::App& command, WaveArguments& arguments) {
+  CLI::Option* const file = command.add_option("--vcd", arguments.path, "Write a waveform of the routers of --vcd-routers")
+                                ->type_name("FILE");
+  CLI::Option* const routers = command.add_option("--vcd-routers", arguments.routers,
+                                                  "Tiles, e.g. tile_0_0,tile_2-5_3,tile_*_1")
+                                   ->type_name("TILES")
+                                   ->delimiter(',')
+                                   ->allow_extra_args(false);
+  file->needs(routers);
+  routers->needs(file);
+}
+
 CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
   CLI::App* run = app.add_subcommand("run", "Simulate a scenario and write its results");
   add_scenario(*run, arguments.scenario);
@@ -41,6 +53,7 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
       ->type_name("TILES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_wave(*run, arguments.wave);
   run->add_option("--max-cycles", arguments.max_cycles,
                   "Stop after N cycles; the results are marked as partial")
       ->type_name("N")
@@ -86,6 +99,7 @@ CLI::App* add_traffic(CLI::App& app, TrafficArguments& arguments) {
       ->type_name("DIR");
   traffic->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
   traffic->add_flag("--json", arguments.json, "Print one JSON object");
+  add_wave(*traffic, arguments.wave);
   traffic->add_flag("--sweep", arguments.sweep, "Search for saturation and measure loads below it");
   return traffic;
 }

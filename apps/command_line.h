@@ -14,8 +14,15 @@ struct ScenarioArguments {
   std::vector<std::string> overrides;  ///< "key=value"
 };
 
+/// --vcd and --vcd-routers.
+struct WaveArguments {
+  std::string path;                  ///< empty = no waveform
+  std::vector<std::string> routers;  ///< patterns of report::tiles_named()
+};
+
 struct RunArguments {
   ScenarioArguments scenario;
+  WaveArguments wave;
   std::string directory;  ///< empty = runs/<name of the scenario>
   bool json = false;
   bool quiet = false;
@@ -46,6 +53,7 @@ struct TopologyArguments {
 
 struct TrafficArguments {
   ScenarioArguments scenario;
+  WaveArguments wave;
   std::string directory;  ///< empty = write no files
   bool force = false;
   bool json = false;

@@ -11,11 +11,13 @@
 #include "apps/interrupt.h"
 #include "apps/prepared_run.h"
 #include "apps/progress_bar.h"
+#include "apps/refuse.h"
 #include "apps/warnings.h"
 #include "base/error.h"
 #include "report/message_log.h"
 #include "report/page.h"
 #include "report/run_directory.h"
+#include "report/waveform.h"
 #include "sim/simulation.h"
 
 namespace wafersim::apps {
@@ -62,7 +64,7 @@ std::vector<TileId> report_tiles(const RunArguments& arguments, const PreparedRu
 }
 
 sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run,
-                           report::MessageLog* messages) {
+                           report::MessageLog* messages, const std::vector<TileId>& watched, report::Waveform* wave) {
   ProgressBar progress(!arguments.quiet);
   sim::SimulationOptions options;
   options.seed = run.scenario.seed;
@@ -80,6 +82,9 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   options.interrupted = InterruptGuard::interrupted;
   if (messages != nullptr) {
     options.on_message = [messages](const sim::MessageRecord& message) { messages->add(message); };
+  }
+  if (wave != nullptr) {
+    options.watch = {watched, [wave](Cycle at, TileId tile, const sim::RouterSample& sample) { wave->add(at, tile, sample); }};
   }
   if (progress.shown()) {
     options.on_progress = [&progress](const sim::Progress& state) { progress.update(state); };
@@ -114,6 +119,9 @@ ExitStatus run_command(const RunArguments& arguments) {
   if (!arguments.quiet) {
     for (const std::string& warning : warnings_of(run)) print_warning(warning);
   }
+  const std::vector<TileId> watched = report::tiles_named("--vcd-routers", arguments.wave.routers, run.mesh);
+  if (!watched.empty() && run.hardware.fidelity == models::Fidelity::ideal)
+    refuse(arguments.scenario.path, "network.fidelity", "--vcd needs routers; valid: packet, flit");
   const fs::path directory = directory_of(arguments, run.scenario);
   const InterruptGuard
       guard;  // from here to the end, so that an interrupt cannot cut the writing of results short
@@ -122,7 +130,11 @@ ExitStatus run_command(const RunArguments& arguments) {
   if (arguments.messages)
     messages.emplace(directory / report::kMessagesFile, run.mesh, run.plan.trace.tensors);
 
-  const sim::Measurements measurements = simulate(arguments, run, messages ? &*messages : nullptr);
+  std::optional<report::Waveform> wave;
+  if (!watched.empty()) wave.emplace(arguments.wave.path, run.mesh, watched, run.hardware);
+
+  const sim::Measurements measurements =
+      simulate(arguments, run, messages ? &*messages : nullptr, watched, wave ? &*wave : nullptr);
   const config::Scenario& scenario = run.scenario;
   const analysis::RunSummary summary = analysis::summarize(
       {scenario.model, scenario.training, run.hardware, run.mesh, run.plan.memory, measurements});
@@ -133,6 +145,7 @@ ExitStatus run_command(const RunArguments& arguments) {
                                    summary,          run.loads(),
                                    measurements.activity ? hot_flows(run, summary) : std::vector<analysis::LinkFlows>{}};
   if (messages) messages->commit();
+  if (wave) wave->commit();
   report::write_run(directory, context, arguments.messages);
   if (wants_report(arguments)) report::write_page(directory);
   show(arguments, context, directory);

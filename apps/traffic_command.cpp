@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "report/latency_chart.h"
 #include "report/run_directory.h"
 #include "report/traffic_report.h"
+#include "report/waveform.h"
 #include "sim/flit_traffic.h"
 
 namespace wafersim::apps {
@@ -24,11 +26,32 @@ namespace fs = std::filesystem;
 struct TrafficSetup {
   explicit TrafficSetup(const ScenarioArguments& arguments)
       : scenario(load(arguments)),
-        hardware(models::resolve_hardware(scenario.wafer, scenario.router, scenario.network)),
+        hardware(resolve(arguments.path, scenario)),
         mesh(models::mesh_spec(scenario.wafer)),
         spec(*scenario.traffic),
         destinations(spec, mesh),
         routing(make_safe_routing(hardware, mesh)) {}
+
+  /// Buffers are for the packets of the traffic, whatever network.packet_bytes says of a plan's. Those of a trace are not
+  /// known yet.
+  static models::HardwareModel resolve(const std::string& file, const config::Scenario& scenario) {
+    models::NetworkSpec network = scenario.network;
+    if (scenario.traffic->pattern != workloads::SyntheticPattern::trace) {
+      const std::vector<std::uint32_t>& sizes = scenario.traffic->packet_flits.flits;
+      const std::uint32_t largest = *std::max_element(sizes.begin(), sizes.end());
+      network.packet_bytes = {1};
+      const models::FlitModel flits = models::resolve_hardware(scenario.wafer, scenario.router, network).flit;
+      const bool given = scenario.router.vc_buffer || scenario.router.flit.vc_buffer_flits;
+      if (flits.switching == models::Switching::cut_through && given && flits.vc_buffer_flits < largest) {
+        refuse(file, "traffic.packet_flits",
+               fmt::format("{} is more than a buffer of {} flits (router.vc_buffer_flits, router.vc_buffer), which "
+                           "router.switching: cut_through does not allow",
+                           largest, flits.vc_buffer_flits));
+      }
+      network.packet_bytes = {flits.flit_bytes * largest};
+    }
+    return models::resolve_hardware(scenario.wafer, scenario.router, network);
+  }
 
   static config::Scenario load(const ScenarioArguments& arguments) {
     config::Scenario scenario = config::load_scenario(arguments.path, {arguments.overrides, {}});
@@ -44,11 +67,12 @@ struct TrafficSetup {
     return scenario;
   }
 
-  sim::TrafficMeasurement run(const Rational& load, std::uint64_t seed) const {
+  sim::TrafficMeasurement run(const Rational& load, std::uint64_t seed, sim::WatchOptions watch) const {
     workloads::TrafficSpec loaded = spec;
     loaded.load = load;
     sim::FlitTrafficOptions options;
     options.seed = seed;
+    options.watch = std::move(watch);
     options.interrupted = InterruptGuard::interrupted;
     return sim::run_flit_traffic(mesh, *routing, hardware, loaded, options);
   }
@@ -87,17 +111,29 @@ ExitStatus traffic_command(const TrafficArguments& arguments) {
   if (arguments.sweep && recorded) {
     refuse(arguments.scenario.path, "traffic.pattern", "a recorded trace has no load to sweep");
   }
+  const std::vector<TileId> watched = report::tiles_named("--vcd-routers", arguments.wave.routers, setup.mesh);
+  if (arguments.sweep && !watched.empty())
+    throw Error(ExitStatus::scenario, "--vcd: a waveform is of one load; valid: without --sweep");
   if (!recorded) {
     report.ideal = analysis::ideal_saturation(setup.destinations, *setup.routing, setup.mesh, setup.hardware);
   }
   if (!arguments.directory.empty()) report::prepare_directory(arguments.directory, arguments.force);
-  const auto run = [&setup](const Rational& load, std::uint64_t seed) { return setup.run(load, seed); };
+  std::optional<report::Waveform> wave;
+  if (!watched.empty()) wave.emplace(arguments.wave.path, setup.mesh, watched, setup.hardware);
+  const auto run = [&](const Rational& load, std::uint64_t seed) {
+    sim::WatchOptions watch;
+    if (wave && seed == setup.scenario.seed) {
+      watch = {watched, [&](Cycle at, TileId tile, const sim::RouterSample& sample) { wave->add(at, tile, sample); }};
+    }
+    return setup.run(load, seed, std::move(watch));
+  };
   const int runs = recorded ? 1 : setup.spec.seeds;
   if (arguments.sweep) {
     report.sweep = analysis::sweep_loads(setup.spec.sweep, report.ideal->load, runs, setup.scenario.seed, run);
   } else {
     report.point = analysis::measure_load(setup.spec.load, runs, setup.scenario.seed, run);
   }
+  if (wave) wave->commit();
   if (InterruptGuard::interrupted()) return ExitStatus::interrupted;
   if (!arguments.directory.empty()) write_results(arguments.directory, report);
   print(arguments.json ? report::traffic_json(report) : report::traffic_text(report));

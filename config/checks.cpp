@@ -102,6 +102,7 @@ class Checker {
                              scenario_.router.flit.switching == models::Switching::wormhole;
     if (flits_apart || scenario_.router.flit.vc_buffer_flits) return;
     if (scenario_.router.vc_buffer->bytes >= scenario_.network.packet_bytes.bytes) return;
+    if (scenario_.traffic && !scenario_.has_model()) return;  // whose packets have sizes of their own
     fail("router.vc_buffer",
          fmt::format("'{}' is smaller than a packet (network.packet_bytes is {})",
                      to_string(*scenario_.router.vc_buffer), to_string(scenario_.network.packet_bytes)));
@@ -146,7 +147,16 @@ class Checker {
     if (traffic.pattern != SyntheticPattern::hotspot && !traffic.hotspots.empty()) {
       fail("traffic.hotspots", "is only for the pattern hotspot");
     }
-    if (traffic.injection == workloads::InjectionProcess::on_off) return;
+    if (traffic.pattern == SyntheticPattern::trace) return;
+    check_load("traffic.load", traffic.load);
+    if (traffic.injection == workloads::InjectionProcess::on_off) {
+      check_load("traffic.burst_load", traffic.burst_load);
+      if (traffic.burst_load <= traffic.load && sound({"traffic.load", "traffic.burst_load"})) {
+        fail("traffic.burst_load", fmt::format("{} must be more than traffic.load ({})", traffic.burst_load.to_string(),
+                                               traffic.load.to_string()));
+      }
+      return;
+    }
     for (const char* key : {"traffic.burst_load", "traffic.burst_cycles"}) {
       if (given(key)) fail(key, "is only for traffic.injection: on_off");
     }
@@ -169,6 +179,14 @@ class Checker {
       fail("collective.algorithm", fmt::format("'{}' of kind {} {}", word_of(scenario_.collective->algorithm),
                                                word_of(scenario_.collective->kind), kRule));
     }
+  }
+
+  /// A source makes at most a packet a cycle.
+  void check_load(const char* key, const Rational& load) {
+    const Rational most = scenario_.traffic->packet_flits.mean();
+    if (load <= most || !sound({key, "traffic.packet_flits"})) return;
+    fail(key, fmt::format("{} flits a cycle in packets of {} is more than a packet a cycle; valid: at most {}",
+                          load.to_string(), most.to_string(), most.to_string()));
   }
 
   void check_heads() {

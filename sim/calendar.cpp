@@ -145,9 +145,13 @@ void Calendar::stop_at_limit() {
 void Calendar::run_cycle() {
   if (now_ >= sample_at_) [[unlikely]] sample_at_ = sampler_(now_);
   const auto slot = static_cast<std::size_t>(now_ % kWheel);
+  if (watch_) [[unlikely]] watch_(now_, false);
   while (true) {
     drain_updates(slot);
-    if (lists_to_evaluate_ == 0) return end_cycle(slot);
+    if (lists_to_evaluate_ == 0) {
+      if (watch_) [[unlikely]] watch_(now_, true);
+      return end_cycle(slot);
+    }
     const auto list = static_cast<unsigned>(std::countr_zero(lists_to_evaluate_));
     lists_to_evaluate_ &= lists_to_evaluate_ - 1;
     evaluating_.swap(evaluations_[list]);

@@ -151,6 +151,8 @@ class Calendar : public sc_core::sc_module {
     sample_at_ = first;
     sampler_ = std::move(sampler);
   }
+  /// Called at the begin (`over` false) and at the end of each busy cycle.
+  void watch(std::function<void(Cycle now, bool over)> watch) { watch_ = std::move(watch); }
   /// No cycle after this one is run.
   void set_limit(Cycle last) { limit_ = last; }
 
@@ -251,6 +253,7 @@ class Calendar : public sc_core::sc_module {
   std::optional<RandomStream> shuffle_;
   std::function<bool()> poll_;
   std::function<Cycle(Cycle)> sampler_;
+  std::function<void(Cycle, bool)> watch_;
   std::uint32_t polls_ = 0;
   std::uint64_t events_ = 0;
   std::exception_ptr failure_;

@@ -48,7 +48,8 @@ void FlitEngine<kPorts>::evaluate_cut_through(std::uint32_t router, Cycle now) {
     if (!out.held && (state.wants_switch >> output & 1U) != 0) arbitrate(router, state, output, now);
     if (out.held) busy = stream(router, state, output, now) || busy;
   }
-  if (busy || state.wants_switch != 0 || state.routing != 0) return;
+  // Others that wait are visited again with a credit, or when the packet that has their output goes on.
+  if (busy || state.routing != 0) return;
   active_[router / 64] &= ~(std::uint64_t{1} << (router % 64));
 }
 
@@ -130,7 +131,7 @@ void FlitEngine<kPorts>::take_packet_credit(const PacketCredit& credit, Cycle no
   Held& out = held_[std::size_t{router} * kPorts + output];
   --out.uncredited;
   out.last_credit = now;
-  // A router with bids is active.
+  if ((routers_[router].wants_switch >> output & 1U) != 0) activate(router);
 }
 
 // The functions that the other sources of the class call.

@@ -56,6 +56,7 @@ template <unsigned kPorts>
 FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& terminals)
     : FlitNetwork(spec.routes),
       terminals_(terminals),
+      mesh_(spec.mesh),
       routes_(spec.routes),
       stages_(spec.hardware.flit.stages),
       allocator_(spec.hardware.flit.allocator),
@@ -116,6 +117,7 @@ void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
   outputs_.resize(slots);
   link_flits_.resize(spec.mesh.link_slots());
   if (cut_through_) held_cycles_.resize(spec.mesh.link_slots());
+  ejected_.resize(std::size_t{tiles} * (kPorts - kMeshPorts));
   active_.resize(ceil_div<std::size_t>(tiles, 64));
   if (cut_through_) held_.resize(std::size_t{tiles} * kPorts);
   if (slow_ports_) clocks_.resize(std::size_t{tiles} * kPorts);
@@ -276,6 +278,7 @@ void FlitEngine<kPorts>::forward(std::uint32_t router, const State& state, PortV
     arrivals_out_[state.link_class[output.port]]->push_back({state.next[output.port] + output.vc, flit});
     ++link_flits_[router * kMeshPorts + output.port];
   } else {
+    ++ejected_[std::size_t{router} * (kPorts - kMeshPorts) + (output.port - kMeshPorts)];
     terminals_.eject(router, output.port - kMeshPorts, flit, now + to_link_);
   }
 }
@@ -319,23 +322,16 @@ void FlitEngine<kPorts>::check_empty() const {
 }
 
 template <unsigned kPorts>
-std::string FlitEngine<kPorts>::describe_stall(TileId tile, const std::string& name) const {
-  static constexpr const char* kDirections[] = {"north", "east", "south", "west"};
-  const auto port_name = [](unsigned port) { return port < kMeshPorts ? kDirections[port] : "local"; };
-  std::string text;
+void FlitEngine<kPorts>::sample(TileId tile, RouterSample& sample) const {
   for (unsigned port = 0; port < kPorts; ++port) {
+    const bool mesh = port < kMeshPorts;
     for (unsigned vc = 0; vc < vcs_; ++vc) {
-      const InputVc& in = inputs_[input_vc(tile, port, vc)];
-      if (in.count == 0) continue;
-      const Flit flit = buffers_[in.base + in.first];
-      const char* waits = in.state == VcState::active ? "for room behind or the switch" : "for a virtual channel";
-      text += fmt::format("{}: input {} VC {} holds {} flits, the first of a packet to tile {}, which wants output {} and "
-                          "waits {}\n",
-                          name, port_name(port), vc, in.count, packets_[flit.packet()].destination,
-                          port_name(in.output), waits);
+      sample.held.push_back(inputs_[input_vc(tile, port, vc)].count);
+      if (mesh) sample.room.push_back(outputs_[input_vc(tile, port, vc)].credits);
     }
+    sample.grants.push_back(mesh ? link_flits_[tile * kMeshPorts + port]
+                                 : ejected_[std::size_t{tile} * (kPorts - kMeshPorts) + (port - kMeshPorts)]);
   }
-  return text;
 }
 
 template class FlitEngine<kSinglePort>;

@@ -15,8 +15,9 @@ inline constexpr unsigned kSinglePort = kMeshPorts + local_ports(models::NicPort
 inline constexpr unsigned kPortPerDirection = kMeshPorts + local_ports(models::NicPorts::per_direction);
 
 /// The FlitNetwork of routers with kPorts ports: the mesh directions, then the local ports. Private to sim/; one class in
-/// five sources: links and buffers (flit_engine.cpp), routes and classes of VCs (flit_routes.cpp), wormhole routers
-/// (flit_wormhole.cpp, flit_long_stages.cpp) and cut-through routers (flit_cut_through.cpp).
+/// six sources: links and buffers (flit_engine.cpp), routes and classes of VCs (flit_routes.cpp), wormhole routers
+/// (flit_wormhole.cpp, flit_long_stages.cpp) and cut-through routers (flit_cut_through.cpp), who waits for whom
+/// (flit_stall.cpp).
 template <unsigned kPorts>
 class FlitEngine final : public FlitNetwork {
  public:
@@ -29,7 +30,8 @@ class FlitEngine final : public FlitNetwork {
   Cycle next_work(Cycle now) const override;
   Cycle horizon() const override { return arrivals_.horizon() - injection_extra_; }
   void check_empty() const override;
-  std::string describe_stall(TileId tile, const std::string& name) const override;
+  void sample(TileId tile, RouterSample& sample) const override;
+  std::string describe_stall() const override;
 
  private:
   using State = RouterState<kPorts>;
@@ -162,6 +164,20 @@ class FlitEngine final : public FlitNetwork {
   void apply_stage_ends(Cycle now);
   bool can_act(const State& state, const InputVc* in) const;
 
+  // flit_stall.cpp
+  /// What keeps the packet at the front of an input VC.
+  struct Wait {
+    std::string what;
+    std::optional<std::uint32_t> behind;  ///< the input VC that has to move first
+  };
+  Wait wait_of(std::uint32_t input_vc) const;
+  Wait wait_for_room(std::uint32_t router, const InputVc& from) const;
+  Wait wait_for_flits(std::uint32_t input_vc) const;
+  std::string describe_wait(std::uint32_t input_vc) const;
+  std::uint32_t router_of(std::uint32_t vc) const { return vc >> (kPortBits + vc_bits_); }
+  unsigned port_of_vc(std::uint32_t vc) const { return vc >> vc_bits_ & ((1U << kPortBits) - 1); }
+  unsigned vc_of(std::uint32_t vc) const { return vc & ((1U << vc_bits_) - 1); }
+
   // flit_cut_through.cpp
   void evaluate_cut_through(std::uint32_t router, Cycle now);
   void start_bidding(std::uint32_t router, State& state, PortVc at, Cycle now);
@@ -172,6 +188,7 @@ class FlitEngine final : public FlitNetwork {
   void take_packet_credit(const PacketCredit& credit, Cycle now);
 
   FlitTerminals& terminals_;
+  const topology::Mesh& mesh_;
   const PacketRoutes& routes_;
   models::PipelineStages stages_;
   models::Allocator allocator_;
@@ -194,6 +211,7 @@ class FlitEngine final : public FlitNetwork {
   HugeVector<InputVc> inputs_;
   HugeVector<OutputVc> outputs_;
   HugeVector<Flit> buffers_;
+  HugeVector<std::uint64_t> ejected_;  ///< flits, by router and local port
   HugeVector<Held> held_;        ///< cut-through: by router and output
   HugeVector<PortClock> clocks_; ///< with slow ports: by router and output
   HugeVector<Cycle> ready_at_;   ///< with reports of heads: by input VC, when its head could first be granted the switch

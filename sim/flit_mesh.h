@@ -26,7 +26,8 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
 
   void shuffle(std::uint64_t seed) { flits_->shuffle(seed); }
   PortStatistics statistics(topology::LinkId link) const;
-  std::string describe_stall(TileId tile, const std::string& name) const { return flits_->describe_stall(tile, name); }
+  std::string describe_stall() const { return flits_->describe_stall(); }
+  void sample(TileId tile, RouterSample& sample) const { flits_->sample(tile, sample); }
   /// Throws InternalError when something is left in the network, or flits that went in did not come out.
   void check_empty() const;
 
@@ -93,8 +94,6 @@ class FlitRouter final : public sc_core::sc_module, public PacketSink {
   sc_core::sc_port<CreditSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND> injection_credits;
 
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;
-  std::string describe_stall() const { return mesh_.describe_stall(tile_, name()); }
-
  private:
   void end_of_elaboration() override;
 

@@ -10,6 +10,7 @@
 #include "models/hardware.h"
 #include "sim/network.h"
 #include "sim/packet_routes.h"
+#include "sim/router_watch.h"
 #include "topology/mesh.h"
 
 namespace wafersim::sim {
@@ -43,7 +44,7 @@ class FlitTerminals {
 
 /// What a FlitNetwork is made of.
 struct FlitNetworkSpec {
-  const topology::Mesh& mesh;
+  const topology::Mesh& mesh;  ///< this and `routes` must outlive the network
   const PacketRoutes& routes;
   const models::HardwareModel& hardware;
   unsigned injection_buffer_flits = 0;  ///< of each VC of a local port
@@ -94,8 +95,11 @@ class FlitNetwork {
   std::uint64_t flit_hops() const;
   /// Throws InternalError when a router holds a flit, a VC is taken or a credit is missing; with nothing under way.
   virtual void check_empty() const = 0;
-  /// The heads of VCs that hold flits, one line each.
-  virtual std::string describe_stall(TileId tile, const std::string& name) const = 0;
+  /// For waveforms.
+  virtual void sample(TileId tile, RouterSample& sample) const = 0;
+  /// Who waits for whom, when nothing can move: a circle of virtual channels, or the channels to one that waits for something
+  /// that does not come. Empty when no router holds a flit.
+  virtual std::string describe_stall() const = 0;
 
  protected:
   struct PacketInfo {

@@ -11,6 +11,7 @@
 #include "sim/flit_network.h"
 #include "sim/packet_process.h"
 #include "sim/pool.h"
+#include "topology/routing.h"
 
 namespace wafersim::sim {
 namespace {
@@ -60,6 +61,7 @@ class FlitTraffic final : private FlitTerminals {
   FlitTraffic(const topology::Mesh& mesh, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware,
               const workloads::TrafficSpec& spec, const FlitTrafficOptions& options)
       : mesh_(mesh),
+        policy_(routing),
         hardware_(hardware),
         spec_(spec),
         options_(options),
@@ -85,9 +87,16 @@ class FlitTraffic final : private FlitTerminals {
     const PortRate ejection(hardware.ejection_bytes_per_cycle, scale, hardware.flit.flit_bytes);
     slow_injection_ = injection_.serialization(hardware.flit.flit_bytes) > ExactTime{1, 0};
     last_part_ = hardware.ejection_cycles + ejection.serialization(hardware.flit.flit_bytes).ceil() - 1;
+    const Rational slowest = std::min({hardware.link_bytes_per_cycle, hardware.injection_bytes_per_cycle,
+                                       hardware.ejection_bytes_per_cycle});
+    patience_ = 2 * (network_->horizon() + cycles_at_rate(hardware.flit.flit_bytes, slowest));
     if (options.shuffle) network_->shuffle(options.seed);
+    if (!options.watch.tiles.empty()) {
+      watch_.emplace(options.watch, [this](TileId tile, Cycle, RouterSample& sample) { network_->sample(tile, sample); });
+    }
     for (Lane& lane : lanes_) lane.vc = static_cast<std::uint8_t>(vcs_ - 1);
     make_sources();
+    if (whole_packets_) check_packet_sizes();
   }
 
   TrafficMeasurement run();
@@ -107,6 +116,7 @@ class FlitTraffic final : private FlitTerminals {
   std::size_t lane_index(TileId tile, unsigned lane) const { return std::size_t{tile} * lanes_per_tile_ + lane; }
   void make_sources();
   void read_trace();
+  void check_packet_sizes() const;
   void schedule(std::uint32_t tile, Cycle now);
   void make_due(Cycle now);
   void make_packets(std::uint32_t tile, Cycle now);
@@ -116,6 +126,7 @@ class FlitTraffic final : private FlitTerminals {
   void send_flits(Cycle now);
   bool send_flit(std::size_t index, Cycle now);
   bool start_packet(std::size_t index, Cycle now);
+  void check_progress(Cycle now);
   void check_empty(Cycle now);
   void judge(TrafficMeasurement& out) const;
   double most_busy_cycles() const;
@@ -125,6 +136,7 @@ class FlitTraffic final : private FlitTerminals {
   Cycle skip_idle(Cycle now);
 
   const topology::Mesh& mesh_;
+  const topology::RoutingPolicy& policy_;
   const models::HardwareModel& hardware_;
   const workloads::TrafficSpec& spec_;
   const FlitTrafficOptions& options_;
@@ -159,6 +171,11 @@ class FlitTraffic final : private FlitTerminals {
   Cycle busy_until_ = 0;           ///< of traces: the last cycle in which there was one
   std::uint64_t flits_sent_ = 0;
   std::uint64_t flits_arrived_ = 0;
+  Cycle next_poll_ = 0;
+  Cycle patience_ = 0;        ///< without any move, before the network counts as stalled
+  std::uint64_t moves_ = 0;   ///< flits sent and through routers at the last poll
+  Cycle moved_at_ = 0;        ///< the first poll at which there were so many
+  std::optional<RouterWatch> watch_;
   TrafficMeasurement out_;
 };
 
@@ -180,9 +197,24 @@ void FlitTraffic::make_sources() {
 /// All packets of a trace are measured.
 void FlitTraffic::read_trace() {
   trace_ = options_.packets != nullptr ? *options_.packets : workloads::read_packet_trace(spec_.file, mesh_);
+  if (mesh_.has_faults()) {
+    for (const workloads::TracedPacket& packet : trace_) topology::require_way(policy_, mesh_, packet.source, packet.destination);
+  }
   measure_from_ = 0;
   measure_to_ = trace_.empty() ? 0 : trace_.back().cycle + 1;
   end_ = measure_to_ + spec_.drain.cycles(hardware_.clock);
+}
+
+void FlitTraffic::check_packet_sizes() const {
+  std::uint64_t largest = 0;
+  for (const workloads::TracedPacket& packet : trace_) {
+    largest = std::max<std::uint64_t>(largest, ceil_div<Bytes>(packet.bytes, hardware_.flit.flit_bytes));
+  }
+  if (!recorded_) largest = *std::max_element(spec_.packet_flits.flits.begin(), spec_.packet_flits.flits.end());
+  if (largest <= hardware_.flit.vc_buffer_flits) return;
+  throw PlanError(fmt::format("{}: {} flits are more than a buffer of {} flits (router.vc_buffer_flits), which "
+                              "router.switching: cut_through does not allow",
+                              recorded_ ? "traffic.file" : "traffic.packet_flits", largest, hardware_.flit.vc_buffer_flits));
 }
 
 void FlitTraffic::schedule(std::uint32_t tile, Cycle now) {
@@ -381,21 +413,18 @@ TrafficMeasurement FlitTraffic::run() {
   const double before = cpu_seconds();
   Cycle now = 0;
   bool stopped = false;
-  if (whole_packets_) {
-    const auto largest = *std::max_element(spec_.packet_flits.flits.begin(), spec_.packet_flits.flits.end());
-    if (largest > hardware_.flit.vc_buffer_flits) {
-      throw PlanError(fmt::format("traffic.packet_flits: {} is more than a buffer of {} flits (router.vc_buffer_flits), which "
-                                  "router.switching: cut_through does not allow",
-                                  largest, hardware_.flit.vc_buffer_flits));
-    }
-  }
   for (; now < end_ && !finished(now) && !stopped; ++now) {
     for (const Credit& credit : returning_.slot(now)) credits_[credit.lane_vc] += credit.flits;
     returning_.slot(now).clear();
     make_due(now);
     send_flits(now);
     network_->step(now);
-    if (now % kPollInterval == 0 && options_.interrupted) stopped = options_.interrupted();
+    if (watch_) watch_->sample(now);
+    if (now >= next_poll_) {
+      next_poll_ = now + kPollInterval;
+      check_progress(now);
+      stopped = options_.interrupted && options_.interrupted();
+    }
     if (recorded_) now = skip_idle(now);
   }
   if (alive_ == 0) check_empty(now);
@@ -404,6 +433,18 @@ TrafficMeasurement FlitTraffic::run() {
   judge(out_);
   out_.cpu_seconds = cpu_seconds() - before;
   return out_;
+}
+
+/// A network that holds flits moves one in the time of its longest delay, or never.
+void FlitTraffic::check_progress(Cycle now) {
+  const std::uint64_t moves = flits_sent_ + network_->router_traversals();
+  if (moves != moves_ || flits_sent_ == flits_arrived_) {
+    moves_ = moves;
+    moved_at_ = now;
+  } else if (now - moved_at_ >= patience_) {
+    throw InternalError(fmt::format("the network stalled before cycle {}: {} flits are in it, and none has moved for {} cycles\n  {}",
+                                    now, flits_sent_ - flits_arrived_, now - moved_at_, network_->describe_stall()));
+  }
 }
 
 /// With all packets arrived, every credit comes back to where it was.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/hardware.h"
+#include "sim/router_watch.h"
 #include "sim/traffic_measurement.h"
 #include "topology/mesh.h"
 #include "topology/routing_policy.h"
@@ -17,11 +18,15 @@ struct FlitTrafficOptions {
   const std::vector<workloads::TracedPacket>* packets = nullptr;  ///< replayed instead of what the spec says; by cycle
   bool shuffle = false;                                   ///< visit routers in a random order; results must not change
   std::function<bool()> interrupted;                      ///< polled; true ends the run, which is then not drained
+  WatchOptions watch;                                     ///< routers to watch; live tiles
 };
 
 /// A flit network alone: terminals make packets, queue them without bound and send a flit a cycle where the router has room
 /// for it. The terminals are links of their own with credits: what is sent in cycle t is at the router at t + 1 + Linj, what leaves the
 /// router arrives Leject later. See docs/model.md, "Synthetic traffic".
+///
+/// Throws InternalError, saying who waits for whom, when flits are in the network and none moves any more: that must not happen
+/// with a routing and virtual channels that topology::check_dependencies() finds free of cycles.
 ///
 /// Not a SystemC simulation: any number may run in a process, one after another.
 TrafficMeasurement run_flit_traffic(const topology::Mesh& mesh, const topology::RoutingPolicy& routing,

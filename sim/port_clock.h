@@ -80,6 +80,8 @@ class PortClock {
  public:
   /// A grant needs free_at() <= now.
   Cycle free_at() const { return free_.floor(); }
+  /// When exactly it is free, in parts of a cycle: changes with each packet.
+  std::uint64_t free_parts(std::uint64_t scale) const { return free_.whole * scale + free_.part; }
   /// The cycle in which the last tail has left.
   Cycle held_until() const { return free_.ceil(); }
 

@@ -5,6 +5,7 @@
 #include "sim/credited_ports.h"
 #include "sim/interfaces.h"
 #include "sim/network.h"
+#include "sim/router_watch.h"
 
 namespace wafersim::sim {
 
@@ -48,6 +49,10 @@ class alignas(64) RouterEngine final : public Client {
   Cycle held_until(topology::Direction direction) const {
     return outputs_[static_cast<unsigned>(direction)].clock.held_until();
   }
+  /// For waveforms. Room behind outputs without a link is 0.
+  void sample(Cycle at, RouterSample& sample);
+  /// The first cycle after `now` in which a credit of which is known arrives; kNever when there is none.
+  Cycle next_credit(Cycle now);
   /// Packets that wait in this router, one line each; empty when there is none.
   std::string describe_stall(const std::string& name) const;
 

@@ -70,6 +70,8 @@ struct Simulation::Parts {
   void attach_activity();
   LinkLoad load_before(topology::LinkId link, Cycle end) const;
   void sample_links(Cycle now) const;
+  void attach_watch();
+  void watch_credits(Cycle until);
   bool poll();
   bool all_finished() const;
   Cycle length() const;
@@ -92,6 +94,8 @@ struct Simulation::Parts {
   std::vector<topology::LinkId> links;    ///< live ones, ascending
   std::unique_ptr<FlitMesh> flits;  ///< of the fidelity `flit`
   Wafer wafer;
+  std::unique_ptr<RouterWatch> watch;
+  Cycle watched_at = 0;
   WallClock::time_point started;
   WallClock::time_point last_progress;
   std::string stopped_by;
@@ -171,6 +175,32 @@ LinkLoad Simulation::Parts::load_before(topology::LinkId link, Cycle end) const 
   const PortStatistics& port = router.statistics(direction);
   const Cycle ahead = std::max(router.held_until(direction), end) - end;
   return {port.busy - std::min(ahead, port.busy), port.queued};
+}
+
+void Simulation::Parts::attach_watch() {
+  watch = std::make_unique<RouterWatch>(options.watch, [this](TileId tile, Cycle at, RouterSample& sample) {
+    if (flits) return flits->sample(tile, sample);
+    wafer.tile(tile).router->engine().sample(at, sample);
+  });
+  calendar.watch([this](Cycle now, bool over) {
+    if (!over) return watch_credits(now);
+    watch->sample(now);
+    watched_at = now;
+  });
+}
+
+/// Credits of packets arrive without an event. Between the last busy cycle and this one nothing else has changed.
+void Simulation::Parts::watch_credits(Cycle until) {
+  if (flits) return;
+  while (true) {
+    Cycle next = kNever;
+    for (const TileId tile : options.watch.tiles) {
+      next = std::min(next, wafer.tile(tile).router->engine().next_credit(watched_at));
+    }
+    if (next >= until) return;
+    watch->sample(next);
+    watched_at = next;
+  }
 }
 
 /// Called every few thousand busy cycles; false stops the run.
@@ -297,11 +327,13 @@ Measurements Simulation::run() {
   calendar.set_limit(parts.options.max_cycles);
   calendar.on_poll([&parts] { return parts.poll(); });
   if (!parts.options.core_factory) calendar.run_ahead();
+  if (!parts.options.watch.tiles.empty()) parts.attach_watch();
   sc_core::sc_start();
   calendar.rethrow();
+  if (parts.watch) parts.watch_credits(kNever);
   if (calendar.stopped_by_limit()) parts.stopped_by = "max-cycles";
   if (parts.stopped_by.empty() && !parts.all_finished()) {
-    throw PlanError(describe_stall(parts.wafer, parts.mesh, parts.network, calendar.last_busy()));
+    throw PlanError(describe_stall(parts.wafer, parts.mesh, parts.network, parts.flits.get(), calendar.last_busy()));
   }
 
   Measurements out;

@@ -6,6 +6,7 @@
 
 #include "models/hardware.h"
 #include "sim/measurements.h"
+#include "sim/router_watch.h"
 #include "topology/mesh.h"
 #include "topology/routing_policy.h"
 #include "workloads/trace.h"
@@ -39,6 +40,7 @@ struct SimulationOptions {
   std::function<void(const MessageRecord&)> on_message;  ///< called when a message is received
   std::function<void(const Progress&)> on_progress;      ///< a few times a second
   std::function<bool()> interrupted;                     ///< polled; true stops the run, results marked partial
+  WatchOptions watch;                                    ///< routers to watch; live tiles
 };
 
 /// One run of a trace on a machine. SystemC allows one simulation in a process: construct one, run it once.

@@ -28,7 +28,8 @@ std::string wait_chain(TileId start, const std::map<TileId, TileId>& waits_for, 
 
 }  // namespace
 
-std::string describe_stall(const Wafer& wafer, const topology::Mesh& mesh, const NetworkContext& network, Cycle now) {
+std::string describe_stall(const Wafer& wafer, const topology::Mesh& mesh, const NetworkContext& network,
+                           const FlitMesh* flits, Cycle now) {
   std::string text = fmt::format("the run stalled in cycle {}: nothing is left to happen, but", now);
   std::size_t unfinished = 0;
   std::map<TileId, TileId> waits_for;
@@ -60,9 +61,12 @@ std::string describe_stall(const Wafer& wafer, const topology::Mesh& mesh, const
     const std::string chain = wait_chain(waits_for.begin()->first, waits_for, mesh);
     if (!chain.empty()) text += "\n  " + chain;
   }
+  if (flits != nullptr) {
+    const std::string stuck = flits->describe_stall();
+    return stuck.empty() ? text : text + "\n  " + stuck;
+  }
   for (const auto& tile : wafer.tiles()) {
-    const std::string stuck = tile->flit_router ? tile->flit_router->describe_stall()
-                                                : tile->router->engine().describe_stall(tile->router->name());
+    const std::string stuck = tile->router->engine().describe_stall(tile->router->name());
     if (!stuck.empty()) text += "\n  " + stuck;
   }
   return text;

@@ -77,6 +77,16 @@ TEST(TopologyCommand, ADeadlockIsPrintedAndExitsWithThree) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["dependency_graph"]["acyclic"], false);
 }
 
+TEST(TopologyCommand, NeedsNoModel) {
+  const Workplace work;
+  work.write("s.yaml", "name: bare\nwafer: {mesh: 3x4}\nrouter: {routing: odd_even}\n");
+  const Outcome outcome = work.wafersim("topology s.yaml --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["dependency_graph"]["acyclic"], true);
+  EXPECT_TRUE(json["traffic"].is_null());
+}
+
 TEST(TopologyCommand, TrafficThatIsBlockedExitsWithThreeAndNamesTheLink) {
   const Workplace work;
   work.write("s.yaml", kSmallScenario);

@@ -80,8 +80,17 @@ TEST(TrafficCommand, BadInputsAreNamed) {
   EXPECT_EQ(outcome.status, 3);
   EXPECT_NE(outcome.err.find("power of two"), std::string::npos) << outcome.err;
   outcome = place.wafersim("traffic " + kBookSim + " --set traffic.load=1.5");
-  EXPECT_EQ(outcome.status, 3);
-  EXPECT_NE(outcome.err.find("traffic.load"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("traffic.load: 1.5 flits a cycle in packets of 1 is more than a packet a cycle; valid: at most 1"),
+            std::string::npos)
+      << outcome.err;
+  outcome = place.wafersim("traffic " + kBookSim + " --set traffic.injection=on_off --set traffic.burst_load=0.05");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("traffic.burst_load: 0.05 must be more than traffic.load (0.1)"), std::string::npos) << outcome.err;
+  outcome = place.wafersim("traffic " + kBookSim +
+                           " --set router.switching=cut_through --set router.vc_buffer_flits=4 --set traffic.packet_flits=[2,8]");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("traffic.packet_flits: 8 is more than a buffer of 4 flits"), std::string::npos) << outcome.err;
   place.write("bad.csv", "0, tile_0_0, tile_9_0, 4\n");
   outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.pattern=trace --set traffic.file=bad.csv");
   EXPECT_EQ(outcome.status, 2);

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/sim/flit_rig.h"
 #include "tests/sim/hand_trace.h"
+#include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
 #include "tests/topology/dateline_ring.h"
 
@@ -119,6 +121,63 @@ TEST(Stall, PacketsThatHoldEachOthersBuffersAreNamed) {
     expect_words(error.what(),
                  {"4 of 4 tiles", "holds a packet of 64 B from tile 0 to tile 3",
                   "holds a packet of 64 B from tile 3 to tile 0", "tile_1_0.router: input port"});
+  }
+}
+
+/// The circle of the four links, each link's buffer named once.
+void expect_circle(const std::string& text) {
+  expect_words(text, {"flits wait for each other in a circle:", "tile_1_0: input west VC 0 holds",
+                      "tile_1_1: input north VC 0 holds", "tile_0_1: input east VC 0 holds",
+                      "tile_0_0: input south VC 0 holds", "\n  and so on from tile_"});
+}
+
+TEST(Stall, FlitsThatHoldEachOthersBuffersAreNamedInACircle) {
+  const topology::Mesh mesh({{2, 2}, {}, {}});
+  const topology::Clockwise routing;
+  models::HardwareModel hardware = machine();
+  hardware.fidelity = models::Fidelity::flit;
+  hardware.virtual_channels = 1;
+  hardware.vc_buffer_bytes = hardware.packet_bytes;
+  hardware.flit.flit_bytes = 16;
+  hardware.flit.vc_buffer_flits = 4;
+  for (const models::Switching switching : {models::Switching::wormhole, models::Switching::cut_through}) {
+    hardware.flit.switching = switching;
+    try {
+      isolated_text([&] {
+        run_flows(mesh, routing, hardware, {{0, 3, 640, 0}, {1, 2, 640, 0}, {3, 0, 640, 0}, {2, 1, 640, 0}});
+        return std::string();
+      });
+      ADD_FAILURE() << "the run ended";
+    } catch (const std::runtime_error& error) {
+      expect_words(error.what(), {"the run stalled in cycle", "4 of 4 tiles", "a packet to tile_1_1, and waits for room in VC 0 of output "});
+      expect_circle(error.what());
+    }
+  }
+}
+
+/// Synthetic traffic has no tiles that do not finish: it is seen that nothing moves.
+TEST(Stall, TrafficThatStallsIsAnErrorThatNamesTheCircle) {
+  const topology::Mesh mesh({{2, 2}, {}, {}});
+  for (const models::Switching switching : {models::Switching::wormhole, models::Switching::cut_through}) {
+    models::HardwareModel hardware = booksim_hardware(models::stages_of(models::PipelinePreset::p4), 1, 20);
+    hardware.flit.switching = switching;
+    std::vector<workloads::TracedPacket> packets;
+    for (int round = 0; round < 20; ++round) {
+      for (TileId tile = 0; tile < 4; ++tile) packets.push_back({0, tile, 3 - tile, 80});
+    }
+    workloads::TrafficSpec spec;
+    spec.drain = Duration::of_cycles(1'000'000);
+    sim::FlitTrafficOptions options;
+    options.packets = &packets;
+    try {
+      sim::run_flit_traffic(mesh, topology::Clockwise(), hardware, spec, options);
+      ADD_FAILURE() << "the traffic ended";
+    } catch (const InternalError& error) {
+      expect_words(error.what(), {"the network stalled before cycle", "flits are in it, and none has moved for "});
+      expect_circle(error.what());
+    }
+    const FlitRun saved = run_packets(mesh, hardware, packets, "xy");
+    EXPECT_TRUE(saved.measurement.drained);
   }
 }
 
