@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "sim/flit_engine.h"
 
@@ -33,15 +35,7 @@ void FlitEngine<kPorts>::bid(std::uint32_t router, State& state, PortVc at, Cycl
 template <unsigned kPorts>
 void FlitEngine<kPorts>::evaluate_cut_through(std::uint32_t router, Cycle now) {
   State& state = routers_[router];
-  // Heads behind a tail that left in the last cycle.
-  for (std::uint32_t ports = state.routing; ports != 0; ports &= ports - 1) {
-    const unsigned port = first_of(ports);
-    for (std::uint32_t vcs = state.routing_vcs[port]; vcs != 0; vcs &= vcs - 1) {
-      start_bidding(router, state, {static_cast<std::uint8_t>(port), static_cast<std::uint8_t>(first_of(vcs))}, now);
-    }
-    state.routing_vcs[port] = 0;
-  }
-  state.routing = 0;
+  end_packets(router, state, now);
   bool busy = false;
   for (unsigned output = 0; output < kPorts; ++output) {
     Held& out = held_[std::size_t{router} * kPorts + output];
@@ -49,8 +43,21 @@ void FlitEngine<kPorts>::evaluate_cut_through(std::uint32_t router, Cycle now) {
     if (out.held) busy = stream(router, state, output, now) || busy;
   }
   // Others that wait are visited again with a credit, or when the packet that has their output goes on.
-  if (busy || state.routing != 0) return;
+  if (busy) return;
   active_[router / 64] &= ~(std::uint64_t{1} << (router % 64));
+}
+
+/// Outputs that have taken all of a packet are free, and the heads behind these packets bid.
+template <unsigned kPorts>
+void FlitEngine<kPorts>::end_packets(std::uint32_t router, State& state, Cycle now) {
+  for (unsigned output = 0; output < kPorts; ++output) {
+    Held& out = held_[std::size_t{router} * kPorts + output];
+    if (!out.held || out.until > now) continue;
+    out.held = false;
+    InputVc& from = inputs_of(router)[local(out.by)];
+    from.state = VcState::idle;
+    if (from.count != 0) start_bidding(router, state, out.by, now);
+  }
 }
 
 /// Grants a free output to the first bidder whose packet has room behind it.
@@ -71,6 +78,7 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
       out.by = input;
       out.since = now;
       out.sent = 0;
+      out.until = kNever;
       out.first = {input.port, static_cast<std::uint8_t>(input.vc + 1)};
       if (out.first.vc == vcs_) out.first = {static_cast<std::uint8_t>((input.port + 1U) % kPorts), 0};
       if (report_heads_) terminals_.head_sent(router, output, packet, now - ready_at_[input_vc(router, input.port, input.vc)]);
@@ -84,41 +92,45 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
   }
 }
 
-/// When a flit of the packet that holds an output may leave at the earliest. A slow link takes them at its pace. The tail is
-/// sent with the last cycle of its own, in which the link has taken all of it, so that the next router knows all of the
-/// packet to be there.
+/// The cycle from which on the link has taken all of a packet, whose tail leaves now. No link takes it in less than its own
+/// time, or before the link behind has.
 template <unsigned kPorts>
-Cycle FlitEngine<kPorts>::due(const State& state, unsigned output, const Held& out, Flit flit) const {
-  const Cycle pace = output < kMeshPorts ? link_delays_[state.link_class[output]].flit : 1;
-  return out.since + (flit.tail() ? (out.sent + 1) * pace - 1 : out.sent * pace);
+Cycle FlitEngine<kPorts>::tail_gone(std::uint32_t packet, const Held& out, Cycle pace, Cycle now) {
+  if (!paced_) return now + 1;
+  if (packet >= tail_at_.size()) tail_at_.resize(packet + packet / 2 + 64, 0);
+  return std::max({now + 1, out.since + packets_[packet].flits * pace, tail_at_[packet]});
 }
 
-/// Sends the next flit of the packet that holds the output. False when nothing can be done before the next flit arrives.
+/// Sends the next flit of the packet that holds the output; a slow link takes them at its pace. False when nothing can be done
+/// before the next flit arrives.
 template <unsigned kPorts>
 bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned output, Cycle now) {
   Held& out = held_[std::size_t{router} * kPorts + output];
+  if (out.until != kNever) return true;
   const PortVc input = out.by;
   InputVc& from = inputs_of(router)[local(input)];
   if (from.count == 0) return false;
-  if (now < due(state, output, out, buffers_[from.base + from.first])) return true;
+  const bool mesh = output < kMeshPorts;
+  const LinkDelay& link = link_delays_[mesh ? state.link_class[output] : 0];
+  const Cycle pace = mesh ? link.flit : 1;
+  if (now < out.since + out.sent * pace) return true;
   const Flit flit = pop(from);
   ++out.sent;
-  forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, now);
-  if (!flit.tail()) return true;
-  if (output < kMeshPorts) held_cycles_[router * kMeshPorts + output] += now + 1 - out.since;
+  if (!flit.tail()) {
+    forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, now);
+    return true;
+  }
+  out.until = tail_gone(flit.packet(), out, pace, now);
+  // A terminal's flit counts from the last cycle of its own on.
+  forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, mesh ? now : out.until - 1);
+  if (paced_) tail_at_[flit.packet()] = mesh ? out.until + link.arrival : 0;
+  if (mesh) held_cycles_[router * kMeshPorts + output] += out.until - out.since;
   if (input.port < kMeshPorts) {
     const std::uint32_t flits = packets_[flit.packet()].flits;
     const Cycle delay = link_delays_[state.link_class[input.port]].credit;
-    packet_credits_.slot(now + delay).push_back({state.upstream[input.port] + input.vc, flits});
+    packet_credits_.slot(out.until - 1 + delay).push_back({state.upstream[input.port] + input.vc, flits});
   } else {
-    terminals_.injection_credit(router, input.port - kMeshPorts, input.vc, flit, now + credit_delay_);
-  }
-  out.held = false;
-  from.state = VcState::idle;
-  if (from.count != 0) {
-    state.routing_vcs[input.port] = static_cast<VcSet>(state.routing_vcs[input.port] | 1U << input.vc);
-    state.routing = static_cast<PortSet>(state.routing | 1U << input.port);
-    from.state = VcState::routing;
+    terminals_.injection_credit(router, input.port - kMeshPorts, input.vc, flit, out.until - 1 + credit_delay_);
   }
   return true;
 }

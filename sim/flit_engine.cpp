@@ -13,6 +13,13 @@ constexpr unsigned opposite(unsigned port) { return (port + 2) % kMeshPorts; }
 constexpr std::uint32_t kUnlimited = std::uint32_t{1} << 30;
 constexpr std::size_t kAhead = 6;  ///< arrivals whose data is asked for in advance
 
+/// Cycles that a flit takes on the slowest link.
+Cycle slowest_flit(const topology::Mesh& mesh, const models::HardwareModel& hardware) {
+  Rational rate = hardware.link_bytes_per_cycle;
+  for (const topology::LinkClass& link_class : mesh.link_classes()) rate = std::min(rate, hardware.link(link_class).bytes_per_cycle);
+  return cycles_at_rate(hardware.flit.flit_bytes, rate);
+}
+
 Cycle longest_delay(const topology::Mesh& mesh, const models::HardwareModel& hardware) {
   const models::PipelineStages& stages = hardware.flit.stages;
   const auto stage = static_cast<Cycle>(std::max({stages.routing, stages.vc_allocation, stages.switch_allocation}));
@@ -22,7 +29,8 @@ Cycle longest_delay(const topology::Mesh& mesh, const models::HardwareModel& har
     link = std::max(link, hardware.link(link_class).cycles);
     credit = std::max(credit, hardware.link(link_class).credit_cycles);
   }
-  return 8 + stage + fixed + link + hardware.ejection_cycles + credit + hardware.router_cycles + hardware.turn_cycles;
+  return 8 + stage + fixed + link + hardware.ejection_cycles + credit + hardware.router_cycles + hardware.turn_cycles +
+         slowest_flit(mesh, hardware);
 }
 
 }  // namespace
@@ -118,6 +126,7 @@ void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
   link_flits_.resize(spec.mesh.link_slots());
   if (cut_through_) held_cycles_.resize(spec.mesh.link_slots());
   ejected_.resize(std::size_t{tiles} * (kPorts - kMeshPorts));
+  paced_ = cut_through_ && slow_ports_;
   active_.resize(ceil_div<std::size_t>(tiles, 64));
   if (cut_through_) held_.resize(std::size_t{tiles} * kPorts);
   if (slow_ports_) clocks_.resize(std::size_t{tiles} * kPorts);

