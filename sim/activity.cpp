@@ -144,9 +144,6 @@ void TileActivity::add_bubble(Cycle from, Cycle to) {
   }
 }
 
-namespace {
-
-/// The run takes at least as long as the matrix engine of any tile is computing.
 Cycle least_cycles(const CompiledTrace& trace) {
   std::vector<Cycle> of_template;
   for (std::size_t i = 0; i < trace.trace().templates.size(); ++i) {
@@ -165,8 +162,6 @@ Cycle least_cycles(const CompiledTrace& trace) {
   }
   return most;
 }
-
-}  // namespace
 
 Activity::Activity(const CompiledTrace& compiled, std::size_t links, const std::vector<TileId>& chosen)
     : trace_(compiled.trace()),

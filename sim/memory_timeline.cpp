@@ -13,35 +13,47 @@ MemoryLevels largest(const MemoryLevels& a, const MemoryLevels& b) {
   return result;
 }
 
-MemoryTimeline::MemoryTimeline(const MemoryLevels& start, std::size_t most_rows) : start_(start), most_rows_(most_rows) {
+MemoryTimeline::MemoryTimeline(const MemoryLevels& start, std::size_t most_rows, Cycle window)
+    : start_(start), most_rows_(most_rows), window_(window) {
   require_invariant(most_rows >= 2, "a timeline has room for two rows");
 }
 
 void MemoryTimeline::change(Cycle cycle, const MemoryLevels& levels) {
-  if (levels == (entries_.empty() ? start_ : entries_.back().last)) return;
-  add({cycle, levels, levels}, entries_);
-  // Windows with a peak that does not last have a second row, for what comes after it.
-  while (entries_.size() > (window_ == 1 ? most_rows_ : most_rows_ / 2)) widen();
-}
-
-/// Adds an entry of the same or a shorter window.
-void MemoryTimeline::add(const Entry& entry, std::vector<Entry>& to) const {
-  const Cycle start = entry.start & ~(window_ - 1);  // a power of two
-  if (!to.empty() && to.back().start == start) {
-    to.back().highest = largest(to.back().highest, entry.highest);
-    to.back().last = entry.last;
+  if (cycle < window_end_) {
+    Entry& entry = entries_.back();
+    entry.highest = largest(entry.highest, levels);
+    entry.last = levels;
     return;
   }
+  if (levels == (entries_.empty() ? start_ : entries_.back().last)) return;
+  if (entries_.empty()) entries_.reserve(most_rows_ + 1);  // its pages are touched as they are needed
+  entries_.emplace_back();
+  put({cycle, levels, levels}, entries_.size() - 1);
+  // Windows with a peak that does not last have a second row, for what comes after it.
+  while (entries_.size() > (window_ == 1 ? most_rows_ : most_rows_ / 2)) widen();
+  window_end_ = entries_.back().start + window_;
+}
+
+/// Puts an entry of the same or a shorter window behind the first `count`, or into the last of them; returns how many they
+/// are then.
+std::size_t MemoryTimeline::put(const Entry& entry, std::size_t count) {
+  const Cycle start = entry.start & ~(window_ - 1);  // a power of two
+  if (count > 0 && entries_[count - 1].start == start) {
+    entries_[count - 1].highest = largest(entries_[count - 1].highest, entry.highest);
+    entries_[count - 1].last = entry.last;
+    return count;
+  }
   // Until the first change of a window its cycles end with what was held before.
-  const MemoryLevels& before = to.empty() ? start_ : to.back().last;
-  to.push_back({start, entry.start > start ? largest(before, entry.highest) : entry.highest, entry.last});
+  const MemoryLevels& before = count == 0 ? start_ : entries_[count - 1].last;
+  entries_[count] = {start, entry.start > start ? largest(before, entry.highest) : entry.highest, entry.last};
+  return count + 1;
 }
 
 void MemoryTimeline::widen() {
   window_ *= 2;
-  std::vector<Entry> wider;
-  for (const Entry& entry : entries_) add(entry, wider);
-  entries_ = std::move(wider);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < entries_.size(); ++i) count = put(Entry(entries_[i]), count);
+  entries_.resize(count);
 }
 
 std::vector<MemoryRow> MemoryTimeline::rows(Cycle end) const {

@@ -13,8 +13,9 @@ namespace wafersim::sim {
 /// two of cycles, doubled until they fit, and a row has the largest levels of its window.
 class MemoryTimeline {
  public:
-  /// `most_rows` at least 2; rows() has at most two more, for the start and the end.
-  MemoryTimeline(const MemoryLevels& start, std::size_t most_rows);
+  /// `most_rows` at least 2; rows() has at most two more, for the start and the end. `window`, a power of two, is the
+  /// length to begin with: more than 1 gives up exact rows for less work.
+  MemoryTimeline(const MemoryLevels& start, std::size_t most_rows, Cycle window = 1);
 
   /// Cycle `cycle` ends with these levels; cycles ascending.
   void change(Cycle cycle, const MemoryLevels& levels);
@@ -29,12 +30,13 @@ class MemoryTimeline {
     MemoryLevels last;     ///< at the end of the window
   };
 
-  void add(const Entry& entry, std::vector<Entry>& to) const;
+  std::size_t put(const Entry& entry, std::size_t count);
   void widen();
 
   MemoryLevels start_;
   std::size_t most_rows_;
-  Cycle window_ = 1;
+  Cycle window_;
+  Cycle window_end_ = 0;  ///< of the last entry
   std::vector<Entry> entries_;
 };
 

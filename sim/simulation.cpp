@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <fmt/format.h>
 #include <numeric>
@@ -134,9 +135,10 @@ void Simulation::Parts::prepare_forwarding(const workloads::TileBinding& binding
 void Simulation::Parts::attach_timelines() {
   constexpr std::size_t kLeast = 16, kMost = std::size_t{1} << 16;
   const std::size_t rows = std::clamp(options.memory_rows / std::max<std::size_t>(wafer.used_tiles().size(), 1), kLeast, kMost);
+  const Cycle window = options.memory_in_windows ? std::bit_ceil(2 * least_cycles(trace) / rows + 1) : 1;
   timelines.reserve(wafer.used_tiles().size());
   for (Tile* tile : wafer.used_tiles()) {
-    timelines.emplace_back(tile->sram->levels(), rows);
+    timelines.emplace_back(tile->sram->levels(), rows, window);
     tile->sram->set_timeline(&timelines.back());
   }
 }

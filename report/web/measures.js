@@ -62,8 +62,19 @@ export function linkMeasures(run) {
   };
 }
 
-/** Smallest and largest value over items and, where the measure has them, over the windows. */
-export function extent(measure, items, windows) {
+/** Values that differ by less, as a share of the whole or of the largest, look alike: colours are for differences that matter. */
+const smallestSpread = 0.01;
+
+/** The range of a measure's colours: from its smallest to its largest value over items and, where it has them, windows. */
+export function range(measure, items, windows) {
+  const [low, high] = extent(measure, items, windows);
+  const least = smallestSpread * (measure.isShare ? 1 : high);
+  if (high - low >= least) return [low, high];
+  const middle = Math.max((low + high) / 2, least / 2);
+  return [middle - least / 2, middle + least / 2];
+}
+
+function extent(measure, items, windows) {
   let low = Infinity;
   let high = -Infinity;
   for (let item = 0; item < items; item += 1) {

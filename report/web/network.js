@@ -110,7 +110,7 @@ function byAxis(run, row) {
     .map(([axis, bytes]) => [axis, bytes[row] / run.links.bytes[row]])
     .filter(([, share]) => share >= 0.0005)
     .sort((a, b) => b[1] - a[1])
-    .map(([axis, share]) => `${axis} ${format.percent(share)}`)
+    .map(([axis, share]) => `${axis} ${format.percent(share)}`.replaceAll(" ", "\u00a0"))
     .join(", ");
 }
 

@@ -124,7 +124,7 @@ function keyOf(run, state) {
     const name = layer ? passNames[passes[columns.pass[i]]] || "layer" : kinds[kind].replace("_", " ");
     present.set(name, colourOfStep(kinds[kind], passes[columns.pass[i]])(colours));
   });
-  return [...[...present].map(entry), ...(run.bubbles ? [entry(["bubble", colours.kinds.bubble])] : [])];
+  return [...[...present].map(entry), ...(run.bubbles?.group.length > 0 ? [entry(["bubble", colours.kinds.bubble])] : [])];
 }
 
 function notes(run, hasTiles) {

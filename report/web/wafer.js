@@ -5,7 +5,7 @@ import { kindNames, sum } from "./data.js";
 import { choice, element, note } from "./dom.js";
 import * as format from "./format.js";
 import { groupings, membersOf } from "./groups.js";
-import { extent, linkMeasures, tileMeasures } from "./measures.js";
+import { linkMeasures, range, tileMeasures } from "./measures.js";
 import { onTheme, theme } from "./theme.js";
 import { WaferMap } from "./wafer_map.js";
 
@@ -40,7 +40,7 @@ export function render(section, run) {
   const rangeOf = (measure, items) => {
     const windowed = Boolean(inWindow(measure));
     const key = `${measure.name} ${items} ${windowed}`;
-    if (!ranges.has(key)) ranges.set(key, extent(measure, items, windowed ? windows.count : 0));
+    if (!ranges.has(key)) ranges.set(key, range(measure, items, windowed ? windows.count : 0));
     return ranges.get(key);
   };
 
@@ -212,8 +212,9 @@ function loadOverTime(parent, run, state, map) {
     const of = map.selected === null ? rows : [run.tileAt.get(map.selected)];
     return sum(of.map((row) => windows.tileShare(kind, row, window))) / of.length;
   };
-  return chart(parent, "load", "What the chosen tile, or all tiles, did over time, as stacked shares", 250, (colours) => ({
-    grid: { left: 40, right: 12, top: 28, bottom: 40 },
+  return chart(parent, "load", "What the chosen tile, or all tiles, did over time, as stacked shares", 290, (colours) => ({
+    legend: { itemWidth: 10, itemGap: 8, textStyle: { color: colours.text, fontSize: 11 } },
+    grid: { left: 40, right: 12, top: 58, bottom: 40 },
     tooltip: { trigger: "axis", valueFormatter: format.percent },
     xAxis: axisStyle(colours, {
       type: "category", boundaryGap: false, data: Array.from({ length: windows.count }, (_, w) => format.timeOf(run, w * windows.length)),

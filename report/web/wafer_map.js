@@ -2,7 +2,7 @@
 
 import { rampColours, theme } from "./theme.js";
 
-const largestCell = 56;
+const largestCell = 96;
 const smallestCell = 5;
 const tallest = 780;
 

@@ -74,7 +74,7 @@ TEST(MemoryTimeline, WindowsHaveTheLargestLevelsOfTheirCycles) {
     RandomStream random(seed, "timeline");
     const std::size_t most = 4 + random.below(30);
     const Cycle sparse = 1 + random.below(40);
-    MemoryTimeline timeline(levels(7, 3), most);
+    MemoryTimeline timeline(levels(7, 3), most, Cycle{1} << random.below(4));
     std::vector<MemoryLevels> held;
     MemoryLevels now = levels(7, 3);
     for (Cycle cycle = 0; cycle < 2000; ++cycle) {
