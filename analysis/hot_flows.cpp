@@ -14,7 +14,8 @@ using Sent = std::map<std::pair<std::uint32_t, workloads::Axis>, Bytes>;
 Sent sent_by(const workloads::StepTemplate& step_template) {
   Sent sent;
   for (const workloads::Op& op : step_template.ops) {
-    if (op.kind == workloads::OpKind::send) sent[{op.peer, op.axis}] += op.bytes;
+    if (op.kind != workloads::OpKind::send && op.kind != workloads::OpKind::multicast) continue;
+    for (const std::uint32_t peer : workloads::peers_of(step_template, op)) sent[{peer, op.axis}] += op.bytes;
   }
   return sent;
 }

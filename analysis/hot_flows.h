@@ -8,7 +8,7 @@
 
 namespace wafersim::analysis {
 
-/// What one tile sends another for one axis.
+/// What one tile sends another for one axis; of a multicast each receiver gets all of it.
 struct Flow {
   TileId source = kNoTile;
   TileId destination = kNoTile;

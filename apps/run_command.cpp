@@ -96,12 +96,14 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   return simulation.run();
 }
 
-/// What crosses the hottest links.
+/// What crosses the hottest links, where routes are known before the run.
 std::vector<analysis::LinkFlows> hot_flows(const PreparedRun& run, const analysis::RunSummary& summary) {
   constexpr std::size_t kNamed = 12;
+  const topology::Routing* const routes = run.routing().draws() ? nullptr : run.routing().fixed(0);
+  if (routes == nullptr) return {};
   std::vector<topology::LinkId> links;
   for (const analysis::Hotspot& hotspot : summary.network.hotspots) links.push_back(hotspot.link);
-  return analysis::flows_across(run.plan.trace, run.routing(), run.mesh, links, kNamed);
+  return analysis::flows_across(run.plan.trace, *routes, run.mesh, links, kNamed);
 }
 
 void show(const RunArguments& arguments, const report::RunContext& context, const fs::path& directory) {
