@@ -79,7 +79,9 @@ TEST(TopologyCommand, ADeadlockIsPrintedAndExitsWithThree) {
 
 TEST(TopologyCommand, NeedsNoModel) {
   const Workplace work;
-  work.write("s.yaml", "name: bare\nwafer: {mesh: 3x4}\nrouter: {routing: odd_even}\n");
+  work.write("s.yaml",
+             "name: bare\nwafer: {mesh: 3x4}\nrouter: {routing: odd_even}\n"
+             "network: {fidelity: flit}\ntraffic: {load: 0.1}\n");
   const Outcome outcome = work.wafersim("topology s.yaml --json");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
