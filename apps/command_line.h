@@ -23,6 +23,9 @@ struct RunArguments {
   bool memory = false;
   std::vector<std::string> memory_tiles;  ///< by name
   bool force = false;
+  bool fold = true;
+  bool resume = false;
+  double checkpoint_seconds = 0;  ///< 0 = no checkpoints
   Cycle max_cycles = kNever;
   double max_wall_seconds = 0;  ///< 0 = no limit
 };

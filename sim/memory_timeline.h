@@ -22,6 +22,10 @@ class MemoryTimeline {
   /// The levels before the first step, the rows, the levels when the run ends in cycle `end`.
   std::vector<MemoryRow> rows(Cycle end) const;
 
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive);
+
  private:
   struct Entry {
     Cycle start = 0;       ///< of its window

@@ -13,9 +13,17 @@ namespace wafersim::sim {
 
 namespace {
 
-/// The VC that all packets of a flow (source, destination, axis) keep.
-std::uint8_t flow_vc(TileId source, TileId destination, workloads::Axis axis, unsigned vcs) {
-  const std::uint64_t flow = (std::uint64_t{source} << 32) ^ destination ^ (std::uint64_t{static_cast<unsigned>(axis)} << 60);
+/// The VC that all packets of a flow (source, destination, axis) keep. Replicas of a plan use theirs alike: the ends count by
+/// their positions in their replicas and by how far apart these are.
+std::uint8_t flow_vc(const NetworkContext& network, TileId source, TileId destination, workloads::Axis axis, unsigned vcs) {
+  std::uint64_t from = source, to = destination;
+  if (!network.flow_places.empty()) {
+    const FlowPlace& first = network.flow_places[source];
+    const FlowPlace& last = network.flow_places[destination];
+    from = first.position;
+    to = last.position ^ std::uint64_t{last.replica - first.replica} << 20;
+  }
+  const std::uint64_t flow = (from << 32) ^ to ^ (std::uint64_t{static_cast<unsigned>(axis)} << 60);
   return static_cast<std::uint8_t>(mix_bits(flow) % vcs);
 }
 
@@ -64,7 +72,7 @@ void Nic::post_send(const SendRequest& request) {
   message.sender_wait = request.sender_wait;
   message.sender_stage = request.sender_stage;
   message.axis = request.axis;
-  message.vc = flow_vc(tile_, request.destination, request.axis, vcs_);
+  message.vc = flow_vc(network_, tile_, request.destination, request.axis, vcs_);
   ++messages_sent_;
   bytes_sent_ += request.bytes;
   network_.flights[tile_].begin(now);

@@ -41,6 +41,11 @@ class alignas(64) RouterEngine final : public Client {
   const PortStatistics& statistics(topology::Direction direction) const {
     return statistics_[static_cast<std::size_t>(direction)];
   }
+  /// Whether the payload of an update of that kind is a packet.
+  static bool names_packet(unsigned kind) { return kind >= kArrive; }
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive);
   /// Packets that wait in this router, one line each; empty when there is none.
   std::string describe_stall(const std::string& name) const;
 

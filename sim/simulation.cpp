@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "sim/folding.h"
 #include "sim/stall_report.h"
 #include "workloads/check_routes.h"
 
@@ -52,12 +53,19 @@ struct Simulation::Parts {
         network(calendar, mesh, checked(routing, mesh, trace_in), hardware),
         flits(hardware.fidelity == models::Fidelity::flit ? std::make_unique<FlitMesh>("flits", mesh, network) : nullptr),
         wafer("wafer0", WaferParts{mesh, network, flits.get(), trace, recorder, shared_by_cores, options.core_factory}) {
+    if (trace_in.replicas > 1) place_flows();
     if (options.record_memory) attach_timelines();
+    make_folding(routing);
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
   }
 
+  void place_flows();
   void attach_timelines();
+  void make_folding(const topology::Routing& routing);
+  void checkpoint();
+  void set_hooks();
+  FoldMeasurement folded() const;
   bool poll();
   bool all_finished() const;
   Cycle length() const;
@@ -77,10 +85,62 @@ struct Simulation::Parts {
   std::vector<MemoryTimeline> timelines;  ///< by used tile
   std::unique_ptr<FlitMesh> flits;  ///< of the fidelity `flit`
   Wafer wafer;
+  std::unique_ptr<Folding> folding;
+  std::string unfoldable;  ///< why there is none
+  WallClock::time_point last_checkpoint;
   WallClock::time_point started;
   WallClock::time_point last_progress;
   std::string stopped_by;
 };
+
+/// A tile's position is its rank in its replica.
+void Simulation::Parts::place_flows() {
+  std::vector<std::uint32_t> sizes(static_cast<std::size_t>(trace.trace().replicas));
+  network.flow_places.resize(mesh.tile_count());
+  for (const workloads::TileBinding& binding : trace.trace().tiles) {
+    const auto replica = static_cast<std::uint32_t>(binding.group / trace.trace().pipeline_stages);
+    network.flow_places[binding.tile] = {sizes.at(replica)++, replica};
+  }
+}
+
+/// Folding also saves and takes up state, which is there for the networks and cores that it knows.
+void Simulation::Parts::make_folding(const topology::Routing& routing) {
+  if (flits) unfoldable = "flit fidelity";
+  if (options.core_factory) unfoldable = "cores of the user's own";
+  const bool keeps = options.on_checkpoint || !options.resume.empty();
+  if (keeps && options.on_message) unfoldable = "messages are recorded";
+  if (keeps && !unfoldable.empty()) throw PlanError("this run cannot be kept in checkpoints: " + unfoldable);
+  if (options.fold && options.on_message) unfoldable = "messages are recorded";
+  if (!unfoldable.empty() || (!options.fold && !keeps)) return;
+  folding = std::make_unique<Folding>(
+      FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, timelines, mesh, routing}, options.fold);
+}
+
+void Simulation::Parts::checkpoint() {
+  options.on_checkpoint(folding->save());
+  last_checkpoint = WallClock::now();
+}
+
+void Simulation::Parts::set_hooks() {
+  calendar.set_limit(options.max_cycles);
+  calendar.on_poll([this] { return poll(); });
+  if (!options.core_factory) calendar.run_ahead();
+  if (!folding) return;
+  calendar.on_start([this] {
+    if (options.resume.empty()) {
+      folding->start();
+    } else {
+      folding->resume(options.resume);
+    }
+  });
+}
+
+FoldMeasurement Simulation::Parts::folded() const {
+  if (folding) return folding->measurement();
+  FoldMeasurement none;
+  if (options.fold) none.stopped_by.push_back(unfoldable);
+  return none;
+}
 
 /// All tiles share a number of rows: which are the fullest and the emptiest is known at the end only.
 void Simulation::Parts::attach_timelines() {
@@ -104,6 +164,7 @@ bool Simulation::Parts::poll() {
     stopped_by = "max-wall";
     return false;
   }
+  if (options.on_checkpoint && seconds_since(last_checkpoint) > options.checkpoint_seconds) checkpoint();
   if (options.on_progress && seconds_since(last_progress) > 0.2) {
     last_progress = WallClock::now();
     const auto total = static_cast<double>(std::max<std::uint64_t>(trace.total_operations(), 1));
@@ -201,17 +262,17 @@ Measurements Simulation::run() {
   Parts& parts = *parts_;
   Calendar& calendar = parts.calendar;
   const double cpu_before = cpu_seconds();
-  parts.started = parts.last_progress = WallClock::now();
+  parts.started = parts.last_progress = parts.last_checkpoint = WallClock::now();
   if (parts.options.shuffle) {
     calendar.shuffle(parts.options.seed);
     if (parts.flits) parts.flits->shuffle(parts.options.seed);
   }
-  calendar.set_limit(parts.options.max_cycles);
-  calendar.on_poll([&parts] { return parts.poll(); });
-  if (!parts.options.core_factory) calendar.run_ahead();
+  parts.set_hooks();
   sc_core::sc_start();
   calendar.rethrow();
   if (calendar.stopped_by_limit()) parts.stopped_by = "max-cycles";
+  if (!parts.stopped_by.empty() && parts.options.on_checkpoint) parts.checkpoint();
+  if (parts.folding) parts.folding->unfold();
   if (parts.stopped_by.empty() && !parts.all_finished()) {
     throw PlanError(describe_stall(parts.wafer, parts.mesh, parts.network, calendar.last_busy()));
   }
@@ -230,6 +291,7 @@ Measurements Simulation::run() {
   out.engine.cpu_seconds = cpu_seconds() - cpu_before;
   out.engine.peak_rss_bytes = peak_rss_bytes();
   out.engine.events = calendar.events();
+  out.engine.fold = parts.folded();
   if (out.engine.cpu_seconds > 0) {
     out.engine.packet_hops_per_cpu_second = static_cast<double>(out.packet_hops) / out.engine.cpu_seconds;
   }

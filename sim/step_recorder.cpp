@@ -8,9 +8,10 @@ StepRecorder::StepRecorder(const workloads::Trace& trace, bool keep_steps)
     : keep_steps_(keep_steps), iterations_(static_cast<std::size_t>(std::max(trace.iterations, 1))) {
   for (const workloads::TileBinding& binding : trace.tiles) {
     for (const workloads::Step& step : trace.programs[binding.program].steps) {
-      ++iterations_.at(static_cast<std::size_t>(step.iteration)).steps_left;
+      ++iterations_.at(static_cast<std::size_t>(step.iteration)).steps;
     }
   }
+  for (Iteration& iteration : iterations_) iteration.steps_left = iteration.steps;
   if (!keep_steps) return;
   for (const workloads::TileBinding& binding : trace.tiles) {
     const auto group = static_cast<std::size_t>(binding.group);
@@ -20,8 +21,8 @@ StepRecorder::StepRecorder(const workloads::Trace& trace, bool keep_steps)
   }
 }
 
-void StepRecorder::step_done(const workloads::TileBinding& binding, std::uint32_t index, const workloads::Step& step,
-                             Cycle opened, Cycle now) {
+void StepRecorder::record(const workloads::TileBinding& binding, std::uint32_t index, const workloads::Step& step,
+                          Cycle opened, Cycle now) {
   Iteration& iteration = iterations_[static_cast<std::size_t>(step.iteration)];
   --iteration.steps_left;
   iteration.end = std::max(iteration.end, now);
@@ -39,6 +40,22 @@ void StepRecorder::step_done(const workloads::TileBinding& binding, std::uint32_
   m.longest = std::max(m.longest, duration);
   ++m.tiles;
   sum.total += duration;
+}
+
+void StepRecorder::copy_first_replica(int replicas, int stages) {
+  for (Iteration& iteration : iterations_) {
+    iteration.steps_left = iteration.steps - (iteration.steps - iteration.steps_left) * static_cast<std::uint64_t>(replicas);
+  }
+  if (!keep_steps_) return;
+  const auto first = static_cast<std::size_t>(stages);
+  for (std::size_t group = first; group < groups_.size(); ++group) {
+    const std::vector<Sum>& done = groups_[group % first];
+    for (std::size_t i = 0; i < std::min(done.size(), groups_[group].size()); ++i) {
+      if (done[i].measurement.tiles == 0) continue;
+      groups_[group][i] = done[i];
+      groups_[group][i].measurement.group = static_cast<std::int32_t>(group);
+    }
+  }
 }
 
 std::vector<Cycle> StepRecorder::iteration_ends() const {

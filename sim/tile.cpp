@@ -106,6 +106,7 @@ void Wafer::bind_drams(const WaferParts& parts) {
       dram = std::make_unique<Dram>(dram_name.c_str(), parts.network.calendar, parts.network.hardware, cores_);
     }
     tile->core->dram.bind(dram->user_side);
+    tile->dram = dram.get();
   }
 }
 
