@@ -40,7 +40,7 @@ void Folding::watch(std::vector<Tile*> tiles) {
   if (!fold_) return;
   if (!parts_.timelines.empty()) return;
   recurrence_ = std::make_unique<Recurrence>(
-      RecurrenceParts{state_, parts_.calendar, parts_.trace, parts_.recorder, parts_.shared}, std::move(tiles));
+      RecurrenceParts{state_, parts_.calendar, parts_.trace, parts_.recorder, parts_.shared}, std::move(tiles), parts_.eager);
 }
 
 void Folding::start() {

@@ -22,6 +22,7 @@ struct FoldingParts {
   std::vector<MemoryTimeline>& timelines;  ///< by used tile, or none
   const topology::Mesh& mesh;
   const topology::Routing& routing;
+  bool eager;
 };
 
 /// Does what repeats only once (docs/folding.md), and keeps and takes up the state of a run. Two ways: replicas that do not

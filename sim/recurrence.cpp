@@ -27,7 +27,8 @@ auto kind_of(const workloads::Step& step) { return std::tuple(step.step_template
 
 }  // namespace
 
-Recurrence::Recurrence(const RecurrenceParts& parts, std::vector<Tile*> tiles) : parts_(parts), tiles_(std::move(tiles)) {
+Recurrence::Recurrence(const RecurrenceParts& parts, std::vector<Tile*> tiles, bool eager)
+    : parts_(parts), eager_(eager), tiles_(std::move(tiles)) {
   for (Tile* tile : tiles_) {
     if (!tile->used()) continue;
     if (place_.size() <= tile->id()) place_.resize(std::size_t{tile->id()} + 1);
@@ -56,7 +57,7 @@ bool Recurrence::step_done(const workloads::TileBinding& binding, std::uint32_t 
   if (!moments_.empty()) done_.push_back({&binding, index, opened, now});
   if (&binding != anchor_) return false;
   if (kind_of(parts_.trace.trace().programs[binding.program].steps[index]) != kind_of(*anchor_step_)) return false;
-  const std::uint64_t price = bytes_at_look_ * (1 + misses_ / kPatience);
+  const std::uint64_t price = eager_ ? 0 : bytes_at_look_ * (1 + misses_ / kPatience);
   if ((parts_.calendar.events() - events_at_look_) * kBytesPerEvent < price) return false;
   anchored_ = index;
   return true;

@@ -29,7 +29,8 @@ struct RecurrenceParts {
 class Recurrence {
  public:
   /// `tiles` are all that take part in the run; the order is kept.
-  Recurrence(const RecurrenceParts& parts, std::vector<Tile*> tiles);
+  /// With `eager` no moment is too dear to be looked at.
+  Recurrence(const RecurrenceParts& parts, std::vector<Tile*> tiles, bool eager);
 
   /// Of each step that a tile has done; true when the state should be looked at behind this cycle.
   bool step_done(const workloads::TileBinding& binding, std::uint32_t index, Cycle opened, Cycle now);
@@ -89,6 +90,7 @@ class Recurrence {
   std::uint64_t operations() const;
 
   RecurrenceParts parts_;
+  bool eager_;
   std::vector<Tile*> tiles_;
   std::vector<Tile*> used_;
   std::vector<std::uint32_t> place_;  ///< in `used_`, by tile

@@ -113,7 +113,8 @@ void Simulation::Parts::make_folding(const topology::Routing& routing) {
   if (options.fold && options.on_message) unfoldable = "messages are recorded";
   if (!unfoldable.empty() || (!options.fold && !keeps)) return;
   folding = std::make_unique<Folding>(
-      FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, timelines, mesh, routing}, options.fold);
+      FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, timelines, mesh, routing, options.fold_eagerly},
+      options.fold);
 }
 
 void Simulation::Parts::checkpoint() {

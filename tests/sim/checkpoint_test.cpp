@@ -32,7 +32,7 @@ struct Plan {
       std::string state;
       sim::SimulationOptions options;
       options.max_cycles = cycle;
-      options.fold = fold;
+      options.fold = options.fold_eagerly = fold;
       options.resume = before;
       options.on_checkpoint = [&](std::span<const char> bytes) { state.assign(bytes.begin(), bytes.end()); };
       run(std::move(options));
