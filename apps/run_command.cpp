@@ -91,9 +91,9 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   const fs::path checkpoint = directory / report::kCheckpointFile;
   report::CheckpointOwner owner;
   if (arguments.resume || arguments.checkpoint_seconds > 0) owner = owner_of(arguments, run);
-  std::vector<char> state;
-  if (arguments.resume) state = report::read_checkpoint(checkpoint, owner);
-  options.resume = state;
+  std::vector<char> kept;
+  if (arguments.resume) kept = report::read_checkpoint(checkpoint, owner);
+  options.resume = kept;
   if (arguments.checkpoint_seconds > 0) {
     options.checkpoint_seconds = arguments.checkpoint_seconds;
     options.on_checkpoint = [&](std::span<const char> bytes) { report::write_checkpoint(checkpoint, owner, bytes); };
