@@ -38,9 +38,8 @@ void Folding::watch(std::vector<Tile*> tiles) {
   }
   recurrence_.reset();
   if (!fold_) return;
-  if (!parts_.timelines.empty()) return;
   recurrence_ = std::make_unique<Recurrence>(
-      RecurrenceParts{state_, parts_.calendar, parts_.trace, parts_.recorder, parts_.shared}, std::move(tiles), parts_.eager);
+      RecurrenceParts{state_, parts_.calendar, parts_.trace, parts_.recorder, parts_.shared, parts_.timelines}, std::move(tiles), parts_.eager);
 }
 
 void Folding::start() {
@@ -90,8 +89,6 @@ void Folding::unfold() {
   const std::vector<char> bytes = state_.save(first);
   std::uint64_t operations = 0;
   for (const Tile* tile : first) operations += tile->trace_core()->operations();
-  const std::vector<Tile*>& used = parts_.wafer.used_tiles();
-  const auto place = [&](const Tile* tile) { return static_cast<std::size_t>(std::find(used.begin(), used.end(), tile) - used.begin()); };
   for (std::size_t replica = 1; replica < static_cast<std::size_t>(replicas_->count()); ++replica) {
     const std::vector<TileId> moved = replicas_->moved(replica);
     StateShift shift;
@@ -101,7 +98,7 @@ void Folding::unfold() {
     parts_.shared.operations_done += operations;
     folded_operations_ += operations;
     for (std::size_t i = 0; i < tiles.size() && !parts_.timelines.empty(); ++i) {
-      parts_.timelines[place(tiles[i])] = parts_.timelines[place(first[i])];
+      parts_.timelines[tiles[i]->used_index] = parts_.timelines[first[i]->used_index];
     }
   }
   parts_.recorder.copy_first_replica(replicas_->count(), parts_.trace.trace().pipeline_stages);
@@ -162,9 +159,7 @@ FoldMeasurement Folding::measurement() const {
   if (all != 0) out.fraction = static_cast<double>(folded) / static_cast<double>(all);
   if (!fold_) return out;
   if (replicas_ && !replicas_->obstacle().empty()) out.stopped_by.push_back("replicas: " + replicas_->obstacle());
-  if (!parts_.timelines.empty()) {
-    out.stopped_by.push_back("periods: what tiles hold over time is recorded");
-  } else if (out.skipped_periods == 0) {
+  if (out.skipped_periods == 0) {
     const bool recurred = recurrence_ && recurrence_->seen_again();
     out.stopped_by.push_back(recurred ? "periods: the programs do not go on alike where the state recurs"
                                       : "periods: the state does not recur");

@@ -18,6 +18,7 @@ MemoryTimeline::MemoryTimeline(const MemoryLevels& start, std::size_t most_rows)
 }
 
 void MemoryTimeline::change(Cycle cycle, const MemoryLevels& levels) {
+  if (keeps_changes_) changes_.push_back({cycle, levels});
   if (levels == (entries_.empty() ? start_ : entries_.back().last)) return;
   add({cycle, levels, levels}, entries_);
   // Windows with a peak that does not last have a second row, for what comes after it.

@@ -19,6 +19,14 @@ class MemoryTimeline {
   /// Cycle `cycle` ends with these levels; cycles ascending.
   void change(Cycle cycle, const MemoryLevels& levels);
 
+  struct Change {
+    Cycle cycle = 0;
+    MemoryLevels levels;
+  };
+  /// From now on the calls of change() are kept, too.
+  void keep_changes() { keeps_changes_ = true; }
+  std::vector<Change>& changes() { return changes_; }
+
   /// The levels before the first step, the rows, the levels when the run ends in cycle `end`.
   std::vector<MemoryRow> rows(Cycle end) const;
 
@@ -40,6 +48,8 @@ class MemoryTimeline {
   std::size_t most_rows_;
   Cycle window_ = 1;
   std::vector<Entry> entries_;
+  bool keeps_changes_ = false;
+  std::vector<Change> changes_;
 };
 
 }  // namespace wafersim::sim

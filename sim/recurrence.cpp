@@ -16,6 +16,10 @@ constexpr std::ptrdiff_t kStarts = 2;
 /// nothing recurs.
 constexpr std::uint64_t kBytesPerEvent = 1;
 constexpr std::uint64_t kPatience = 32;
+/// Of a tile, before the first look.
+constexpr std::uint64_t kUsualBytes = 1500;
+/// States of more tiles are not looked at: those that are kept would fill the memory.
+constexpr std::size_t kMostTiles = 100'000;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
 std::array<std::uint64_t, 2> hash_of(const std::vector<char>& bytes) {
@@ -34,13 +38,17 @@ Recurrence::Recurrence(const RecurrenceParts& parts, std::vector<Tile*> tiles, b
     if (place_.size() <= tile->id()) place_.resize(std::size_t{tile->id()} + 1);
     place_[tile->id()] = static_cast<std::uint32_t>(used_.size());
     used_.push_back(tile);
+    if (parts.timelines.empty()) continue;
+    timelines_.push_back(&parts.timelines[tile->used_index]);
+    timelines_.back()->keep_changes();
   }
   choose_anchor();
 }
 
 /// The kind of step that the first tile does most often.
 void Recurrence::choose_anchor() {
-  if (used_.empty()) return;
+  bytes_at_look_ = tiles_.size() * kUsualBytes;
+  if (used_.empty() || tiles_.size() > kMostTiles) return;
   const workloads::TileBinding& binding = used_.front()->trace_core()->binding();
   const workloads::Program& program = parts_.trace.trace().programs[binding.program];
   std::map<std::tuple<std::uint32_t, workloads::StepKind, workloads::Pass, std::int32_t>, std::size_t> counts;
@@ -75,6 +83,7 @@ Recurrence::Moment Recurrence::moment() {
   now.positions.reserve(used_.size());
   for (const Tile* tile : used_) now.positions.push_back({tile->trace_core()->next_step(), tile->trace_core()->oldest_step()});
   now.done = done_.size();
+  for (MemoryTimeline* timeline : timelines_) now.changes.push_back(timeline->changes().size());
   now.first_of_iteration =
       parts_.trace.trace().iterations > 2 && std::exchange(last_iteration_, now.iteration) != now.iteration;
   return now;
@@ -95,7 +104,7 @@ void Recurrence::look() {
     skip(*before, now, periods);
     // Later moments would lie in what was skipped; starts of iterations are still behind.
     moments_.remove_if([](const Moment& moment) { return !moment.first_of_iteration; });
-    return forget_done();
+    return forget_log();
   }
   remember(std::move(now));
 }
@@ -113,13 +122,19 @@ void Recurrence::remember(Moment moment) {
   while (std::count_if(moments_.begin(), moments_.end(), like) > (first ? kStarts : kRecent)) {
     moments_.erase(std::find_if(moments_.begin(), moments_.end(), like));
   }
-  forget_done();
+  forget_log();
 }
 
-void Recurrence::forget_done() {
+void Recurrence::forget_log() {
   const std::size_t unused = moments_.empty() ? done_.size() : moments_.front().done;
   done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(unused));
   for (Moment& moment : moments_) moment.done -= unused;
+  for (std::size_t i = 0; i < timelines_.size(); ++i) {
+    std::vector<MemoryTimeline::Change>& changes = timelines_[i]->changes();
+    const std::size_t old = moments_.empty() ? changes.size() : moments_.front().changes[i];
+    changes.erase(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(old));
+    for (Moment& moment : moments_) moment.changes[i] -= old;
+  }
 }
 
 /// How many more periods all programs have ahead.
@@ -199,6 +214,7 @@ void Recurrence::skip(const Moment& from, const Moment& to, std::uint64_t period
   parts_.shared.operations_done += skipped;
   skipped_operations_ += skipped;
   replay(from, to, periods);
+  replay_memory(from, to, periods);
   last_iteration_ = to.iteration + shift.iterations;
   if (shift.cycles > longest_) {
     longest_ = shift.cycles;
@@ -223,6 +239,20 @@ void Recurrence::replay(const Moment& from, const Moment& to, std::uint64_t peri
       parts_.recorder.record(*done.binding, done.index,
                              parts_.trace.trace().programs[done.binding->program].steps[done.index], done.opened, done.at);
       if (keep) done_.push_back(done);
+    }
+  }
+}
+
+/// Changes what the tiles hold over time in the periods skipped.
+void Recurrence::replay_memory(const Moment& from, const Moment& to, std::uint64_t periods) {
+  for (std::size_t i = 0; i < timelines_.size(); ++i) {
+    std::vector<MemoryTimeline::Change>& changes = timelines_[i]->changes();
+    const std::size_t end = changes.size();
+    for (std::uint64_t k = 1; k <= periods; ++k) {
+      for (std::size_t c = from.changes[i]; c < end; ++c) {
+        const MemoryTimeline::Change change = changes[c];
+        timelines_[i]->change(change.cycle + (to.at - from.at) * k, change.levels);
+      }
     }
   }
 }

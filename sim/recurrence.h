@@ -18,6 +18,7 @@ struct RecurrenceParts {
   const CompiledTrace& trace;
   StepRecorder& recorder;
   SharedByCores& shared;
+  std::vector<MemoryTimeline>& timelines;  ///< by used tile of the wafer, or none
 };
 
 /// Finds that the complete state of some tiles recurs, and skips the periods that would repeat what was seen.
@@ -28,7 +29,7 @@ struct RecurrenceParts {
 /// counters, and the steps of the period are recorded for each period skipped.
 class Recurrence {
  public:
-  /// `tiles` are all that take part in the run; the order is kept.
+  /// `tiles` are all that take part in the run; the order is kept. Steps are told by step_done(), which the owner calls.
   /// With `eager` no moment is too dear to be looked at.
   Recurrence(const RecurrenceParts& parts, std::vector<Tile*> tiles, bool eager);
 
@@ -66,6 +67,7 @@ class Recurrence {
     RelativeState state;
     std::vector<Position> positions;  ///< by used tile
     std::size_t done = 0;             ///< steps logged before, from the log's first on
+    std::vector<std::size_t> changes; ///< of memory kept before, likewise, by used tile
     bool first_of_iteration = false;
     std::uint64_t kept_until = 0;     ///< look number: it may recur then
   };
@@ -86,13 +88,15 @@ class Recurrence {
   void skip(const Moment& from, const Moment& to, std::uint64_t periods);
   void replay(const Moment& from, const Moment& to, std::uint64_t periods);
   void remember(Moment moment);
-  void forget_done();
+  void replay_memory(const Moment& from, const Moment& to, std::uint64_t periods);
+  void forget_log();
   std::uint64_t operations() const;
 
   RecurrenceParts parts_;
   bool eager_;
   std::vector<Tile*> tiles_;
   std::vector<Tile*> used_;
+  std::vector<MemoryTimeline*> timelines_;  ///< of `used_`, or none
   std::vector<std::uint32_t> place_;  ///< in `used_`, by tile
   // What the anchoring tile ends again and again.
   const workloads::TileBinding* anchor_ = nullptr;

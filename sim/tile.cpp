@@ -70,6 +70,7 @@ Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(
     Tile& tile = *tiles_.back();
     by_id_[id] = &tile;
     if (!tile.used()) continue;
+    tile.used_index = used_.size();
     used_.push_back(&tile);
     nics_[id] = tile.nic.get();
     cores_[id] = tile.core;

@@ -43,6 +43,7 @@ class Tile : public sc_core::sc_module {
   Arena::Owned<Nic> nic;
   Core* core = nullptr;
   Dram* dram = nullptr;  ///< of its die; null where there is none
+  std::size_t used_index = 0;  ///< among the wafer's used tiles
 
   /// The core when it is ours, else null.
   TraceCore* trace_core() const { return trace_core_.get(); }
