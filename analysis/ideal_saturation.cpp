@@ -7,15 +7,10 @@
 
 #include "base/error.h"
 #include "topology/link_loads.h"
+#include "topology/routing.h"
 
 namespace wafersim::analysis {
 namespace {
-
-/// Channels of one kind: their loads in units of 1/weights, and flits that one of them takes per cycle.
-struct Channels {
-  const std::vector<Bytes>& loads;
-  Rational rate;
-};
 
 Rational flits_per_cycle(const Rational& bytes_per_cycle, const models::HardwareModel& hardware) {
   return std::min(Rational(1), bytes_per_cycle / Rational(static_cast<std::int64_t>(hardware.flit.flit_bytes)));
@@ -31,41 +26,92 @@ std::vector<Bytes> per_tile(const workloads::Destinations& destinations, const t
   return loads;
 }
 
-}  // namespace
+/// What the pattern loads links with.
+struct LinkShare {
+  Rational most;      ///< flits over the busiest link, or the mean over the links of the busiest cut, per flit of load
+  std::string where;  ///< empty: no link is used
+  Rational all;       ///< the same over all links
+};
 
-IdealSaturation ideal_saturation(const workloads::Destinations& destinations, const topology::Routing& routing,
-                                 const topology::Mesh& mesh, const models::HardwareModel& hardware) {
-  topology::LoadMeter meter(routing, mesh);
-  std::uint64_t senders = 0;
+Rational fraction(Bytes numerator, Bytes denominator) {
+  const Bytes common = std::gcd(numerator, denominator);
+  return {static_cast<std::int64_t>(numerator / common), static_cast<std::int64_t>(denominator / common)};
+}
+
+LinkShare share_of(const topology::LinkBytes& loads, Bytes parts, const topology::Mesh& mesh) {
+  const auto most = std::max_element(loads.begin(), loads.end());
+  LinkShare share{fraction(most == loads.end() ? 0 : *most, parts), "",
+                  fraction(std::accumulate(loads.begin(), loads.end(), Bytes{0}), parts)};
+  if (share.most > Rational(0)) share.where = mesh.link_name(static_cast<topology::LinkId>(most - loads.begin()));
+  return share;
+}
+
+template <class Visit>
+void for_each_pair(const workloads::Destinations& destinations, const topology::Mesh& mesh, const Visit& visit) {
   for (TileId source = 0; source < mesh.tile_count(); ++source) {
     if (!destinations.sends(source)) continue;
-    ++senders;
     for (TileId to = 0; to < mesh.tile_count(); ++to) {
       const Bytes weight = destinations.weight(source, to);
-      if (weight == 0 || source == to || meter.add({source, to, weight})) continue;
-      throw PlanError(fmt::format("traffic.pattern: no live way from {} to {}", mesh.name(source), mesh.name(to)));
+      if (weight != 0 && source != to) visit(topology::Demand{source, to, weight});
     }
   }
-  IdealSaturation result;
-  const auto weights = static_cast<std::int64_t>(destinations.weights());
-  const topology::LinkBytes& links = meter.loads();
-  const Bytes hops = std::accumulate(links.begin(), links.end(), Bytes{0});
-  if (senders != 0) result.hops = Rational(static_cast<std::int64_t>(hops), static_cast<std::int64_t>(senders) * weights);
+}
 
-  const auto consider = [&](const Channels& channels, const auto& name) {
-    const auto most = std::max_element(channels.loads.begin(), channels.loads.end());
-    if (most == channels.loads.end() || *most == 0) return;
-    const Rational load(static_cast<std::int64_t>(*most), weights);
-    if (!result.channel.empty() && channels.rate / load >= result.load) return;
-    result = {channels.rate / load, load, name(static_cast<std::uint32_t>(most - channels.loads.begin())), result.hops};
-  };
-  consider({links, flits_per_cycle(hardware.link_bytes_per_cycle, hardware)},
-           [&](std::uint32_t link) { return mesh.link_name(link); });
+/// Without a list of all pairs, which is long for uniform traffic.
+LinkShare share_of_routes(const workloads::Destinations& destinations, const topology::Routing& routing,
+                          const topology::Mesh& mesh) {
+  topology::LoadMeter meter(routing, mesh);
+  for_each_pair(destinations, mesh, [&](const topology::Demand& demand) {
+    if (meter.add(demand)) return;
+    throw PlanError(fmt::format("traffic.pattern: no live way from {} to {}", mesh.name(demand.source),
+                                mesh.name(demand.destination)));
+  });
+  return share_of(meter.loads(), destinations.weights(), mesh);
+}
+
+LinkShare share_of_policy(const workloads::Destinations& destinations, const topology::RoutingPolicy& policy,
+                          const topology::Mesh& mesh, bool chosen) {
+  topology::Demands demands;
+  for_each_pair(destinations, mesh, [&](const topology::Demand& demand) { demands.push_back(demand); });
+  const topology::ExpectedLoads loads = policy.expected_loads(mesh, demands);
+  LinkShare share = share_of(loads.parts, destinations.weights() * loads.parts_per_byte, mesh);
+  if (!chosen) return share;
+  const topology::BusiestCut cut = topology::busiest_cut(mesh, demands);
+  return {fraction(cut.bytes, cut.links * destinations.weights()), cut.name, share.all};
+}
+
+}  // namespace
+
+IdealSaturation ideal_saturation(const workloads::Destinations& destinations, const topology::RoutingPolicy& routing,
+                                 const topology::Mesh& mesh, const models::HardwareModel& hardware) {
+  const topology::Routing* const routes = routing.fixed(0);
+  const bool one_route = routes == &routing;
+  const bool chosen = routes == nullptr;
+  const LinkShare share = one_route ? share_of_routes(destinations, *routes, mesh)
+                                    : share_of_policy(destinations, routing, mesh, chosen);
+  std::int64_t senders = 0;
+  for (TileId source = 0; source < mesh.tile_count(); ++source) senders += destinations.sends(source) ? 1 : 0;
+  IdealSaturation result;
+  result.bound = chosen;
+  if (senders != 0) result.hops = share.all / Rational(senders);
+  if (!share.where.empty()) {
+    result.channel_load = share.most;
+    result.load = flits_per_cycle(hardware.link_bytes_per_cycle, hardware) / share.most;
+    result.channel = share.where;
+  }
   if (hardware.nic_ports != models::NicPorts::single) return result;
-  consider({per_tile(destinations, mesh, false), flits_per_cycle(hardware.injection_bytes_per_cycle, hardware)},
-           [&](std::uint32_t tile) { return "injection of " + mesh.name(tile); });
-  consider({per_tile(destinations, mesh, true), flits_per_cycle(hardware.ejection_bytes_per_cycle, hardware)},
-           [&](std::uint32_t tile) { return "ejection of " + mesh.name(tile); });
+  const auto consider = [&](const std::vector<Bytes>& loads, const Rational& bytes_per_cycle, const char* port) {
+    const auto most = std::max_element(loads.begin(), loads.end());
+    if (most == loads.end() || *most == 0) return;
+    const Rational load = fraction(*most, destinations.weights());
+    const Rational saturation = flits_per_cycle(bytes_per_cycle, hardware) / load;
+    if (!result.channel.empty() && saturation >= result.load) return;
+    result.load = saturation;
+    result.channel_load = load;
+    result.channel = port + mesh.name(static_cast<TileId>(most - loads.begin()));
+  };
+  consider(per_tile(destinations, mesh, false), hardware.injection_bytes_per_cycle, "injection of ");
+  consider(per_tile(destinations, mesh, true), hardware.ejection_bytes_per_cycle, "ejection of ");
   return result;
 }
 

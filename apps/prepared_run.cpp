@@ -5,6 +5,7 @@
 #include "apps/refuse.h"
 #include "apps/routes.h"
 #include "base/error.h"
+#include "topology/routing.h"
 #include "workloads/check_routes.h"
 #include "workloads/trace_demands.h"
 
@@ -12,6 +13,12 @@ namespace wafersim::apps {
 namespace {
 
 constexpr const char* kBalanced = "balanced";
+
+/// Whether routes under a policy of this name are a function of place and destination.
+bool is_fixed(const std::string& routing) {
+  const std::vector<std::string>& fixed = topology::routing_names();
+  return std::find(fixed.begin(), fixed.end(), routing) != fixed.end();
+}
 
 /// The routes on which a mapping is judged. Balanced ones need the traffic of a mapping that is not there
 /// yet, and those of other policies are not known before the run: the search then takes `xy`, with faults
@@ -54,15 +61,14 @@ topology::LoadSummary unmerged_loads(const workloads::LoweringInput& input, cons
                                                   workloads::demands_of(workloads::lower(unmerged).trace)));
 }
 
-topology::BalancedRoutes make_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
-  const std::string& name = input.hardware.routing;
-  if (name != kBalanced) return {make_safe_routing(input.hardware, input.mesh), {}};
+Routes make_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
+  if (input.hardware.routing != kBalanced) return {make_safe_routing(input.hardware, input.mesh), std::nullopt};
   topology::BalancedRoutes routes = topology::balance_routes(input.mesh, workloads::demands_of(trace));
   check_deadlock_free(input.hardware, *routes.routing, input.mesh);
   if (input.plan.collectives == workloads::Collective::direct) {
     routes.report.before = unmerged_loads(input, routes.report.baseline);
   }
-  return routes;
+  return {std::move(routes.routing), std::move(routes.report)};
 }
 
 config::Scenario load_with_model(const ScenarioArguments& arguments) {
@@ -89,7 +95,7 @@ PreparedRun::PreparedRun(const ScenarioArguments& arguments)
 report::LoadReports PreparedRun::loads() const {
   report::LoadReports reports;
   reports.mapping = mapping.report;
-  if (hardware.routing == kBalanced) reports.routing = routes.report;
+  reports.routing = routes.report;
   reports.streams = workloads::stream_report(scenario.model, scenario.training, scenario.plan);
   return reports;
 }

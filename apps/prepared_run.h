@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apps/command_line.h"
@@ -8,7 +9,8 @@
 #include "models/hardware.h"
 #include "report/load_reports.h"
 #include "topology/mesh.h"
-#include "topology/routing.h"
+#include "topology/balanced_routing.h"
+#include "topology/routing_policy.h"
 #include "workloads/lowering.h"
 #include "workloads/mapping_search.h"
 
@@ -31,15 +33,20 @@ struct PreparedPlan {
   const workloads::LoweredPlan plan;
 };
 
+struct Routes {
+  std::unique_ptr<topology::RoutingPolicy> policy;
+  std::optional<topology::RoutingReport> report;  ///< of `balanced`
+};
+
 /// A scenario that can be simulated: with its routes.
 struct PreparedRun : PreparedPlan {
-  /// Throws as PreparedPlan and topology::make_routing do, and PlanError when packets cannot be simulated on
-  /// this routing in this version or could deadlock on it, with the links of the cycle.
+  /// Throws as PreparedPlan and topology::make_routing_policy do, and PlanError when packets could deadlock on
+  /// this routing, with the links of the cycle.
   explicit PreparedRun(const ScenarioArguments& arguments);
 
-  const topology::BalancedRoutes routes;  ///< the report is that of `balanced` only
+  const Routes routes;
 
-  const topology::Routing& routing() const { return *routes.routing; }
+  const topology::RoutingPolicy& routing() const { return *routes.policy; }
   report::LoadReports loads() const;
 };
 

@@ -2,45 +2,33 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "base/error.h"
-#include "base/text.h"
 
 namespace wafersim::apps {
 
-bool is_fixed(const std::string& routing) {
-  const std::vector<std::string>& fixed = topology::routing_names();
-  return std::find(fixed.begin(), fixed.end(), routing) != fixed.end();
-}
-
-std::string deadlock_text(const std::string& routing, const topology::DependencyVerdict& verdict,
+std::string deadlock_text(const topology::RoutingPolicy& policy, const topology::DependencyVerdict& verdict,
                           const topology::Mesh& mesh) {
+  const std::optional<unsigned> enough = topology::channels_without_cycle(policy, mesh);
   return fmt::format(
       "router.routing: {} can deadlock on this mesh with {} of virtual channels: packets on these links "
-      "may wait for each other in a circle: {}",
-      routing, verdict.classes == 1 ? "one class" : fmt::format("{} classes", verdict.classes),
-      topology::cycle_text(verdict, mesh));
+      "may wait for each other in a circle: {}{}",
+      policy.name(), verdict.classes == 1 ? "one class" : fmt::format("{} classes", verdict.classes),
+      topology::cycle_text(verdict, mesh),
+      enough ? fmt::format("; valid: router.virtual_channels of {} or more", *enough) : "");
 }
 
 void check_deadlock_free(const models::HardwareModel& hardware, const topology::RoutingPolicy& policy,
                          const topology::Mesh& mesh) {
   const auto channels = static_cast<unsigned>(hardware.virtual_channels);
   const topology::DependencyVerdict verdict = topology::check_dependencies(policy, mesh, channels);
-  if (!verdict.acyclic()) throw PlanError(deadlock_text(hardware.routing, verdict, mesh));
+  if (!verdict.acyclic()) throw PlanError(deadlock_text(policy, verdict, mesh));
 }
 
-std::unique_ptr<topology::Routing> make_safe_routing(const models::HardwareModel& hardware, const topology::Mesh& mesh) {
-  if (!is_fixed(hardware.routing)) {
-    throw PlanError(
-        fmt::format("router.routing: '{}' cannot be simulated in this version, only examined by `wafersim "
-                    "topology`; valid: {}",
-                    hardware.routing, join(topology::routing_names())));
-  }
-  std::unique_ptr<topology::Routing> routing = topology::make_routing(hardware.routing, mesh);
-  check_deadlock_free(hardware, *routing, mesh);
-  return routing;
+std::unique_ptr<topology::RoutingPolicy> make_safe_routing(const models::HardwareModel& hardware,
+                                                           const topology::Mesh& mesh) {
+  std::unique_ptr<topology::RoutingPolicy> policy = topology::make_routing_policy(hardware.routing, mesh);
+  check_deadlock_free(hardware, *policy, mesh);
+  return policy;
 }
 
 }  // namespace wafersim::apps

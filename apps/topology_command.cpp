@@ -18,7 +18,7 @@ ExitStatus topology_command(const TopologyArguments& arguments) {
                                       plan.hardware.clock, facts};
   print(arguments.json ? report::topology_json(report) : report::topology_text(report));
   const bool safe = facts.dependencies.acyclic();
-  if (!safe) print_error(deadlock_text(facts.routing, facts.dependencies, plan.mesh));
+  if (!safe) print_error(deadlock_text(*policy, facts.dependencies, plan.mesh));
   if (!facts.blocked.empty()) print_error(facts.blocked);
   return safe && facts.blocked.empty() ? ExitStatus::done : ExitStatus::plan;
 }

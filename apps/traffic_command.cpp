@@ -58,7 +58,7 @@ struct TrafficSetup {
   const topology::Mesh mesh;
   const workloads::TrafficSpec& spec;
   const workloads::Destinations destinations;
-  const std::unique_ptr<topology::Routing> routing;
+  const std::unique_ptr<topology::RoutingPolicy> routing;
 };
 
 void write_file(const fs::path& path, const std::string& text) {

@@ -8,6 +8,7 @@
 #include "bench/child_run.h"
 #include "models/hardware.h"
 #include "sim/simulation.h"
+#include "topology/routing.h"
 #include "workloads/collectives.h"
 #include "workloads/flow_trace.h"
 

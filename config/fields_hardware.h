@@ -155,7 +155,7 @@ template <class Visitor>
 void fields(Visitor& visit, models::RouterSpec& spec) {
   visit(
       Key{.name = "routing",
-          .doc = "How packets find their way, see [below](#routing); `run` simulates the first four.",
+          .doc = "How packets find their way, see [below](#routing).",
           .words = topology::routing_policy_names()},
       spec.routing);
   visit(Key{.name = "virtual_channels", .doc = "Virtual channels of each input; at most 12 with packets.", .min = 1, .max = 16},

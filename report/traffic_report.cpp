@@ -63,6 +63,7 @@ Json ideal_json(const std::optional<analysis::IdealSaturation>& ideal) {
   json["load"] = ideal->load.to_double();
   json["channel_load"] = ideal->channel_load.to_double();
   json["channel"] = ideal->channel;
+  json["bound_only"] = ideal->bound;
   json["mean_hops"] = ideal->hops.to_double();
   return json;
 }
@@ -127,7 +128,8 @@ std::string traffic_text(const TrafficReport& report) {
   }
   text += "\nLoads are flits per sending tile and cycle, latencies cycles.\n";
   if (report.ideal) {
-    text += fmt::format("Ideal saturation: {:.4f} ({} carries {:.4g} times the load); {:.4g} hops on average.\n",
+    text += fmt::format("{}: {:.4f} ({}: {:.4g} times the load); {:.4g} hops on average.\n",
+                        report.ideal->bound ? "No routes saturate later than" : "Ideal saturation",
                         report.ideal->load.to_double(), report.ideal->channel, report.ideal->channel_load.to_double(),
                         report.ideal->hops.to_double());
   }

@@ -31,9 +31,11 @@ class CreditCounter {
     given_ = static_cast<std::uint32_t>(bytes);
   }
 
-  bool has_room(Bytes bytes, Cycle now, CreditPool& pool) {
+  bool has_room(Bytes bytes, Cycle now, CreditPool& pool) { return room(now, pool) >= bytes; }
+  /// Bytes of it.
+  std::uint32_t room(Cycle now, CreditPool& pool) {
     if (tail_ != kNobody) [[unlikely]] advance_queue(now, pool);
-    return given_ - (only_if(first_at_ > now, first_bytes_) + only_if(second_at_ > now, second_bytes_)) >= bytes;
+    return given_ - (only_if(first_at_ > now, first_bytes_) + only_if(second_at_ > now, second_bytes_));
   }
   /// After has_room() was true.
   void take(Bytes bytes) { given_ -= static_cast<std::uint32_t>(bytes); }

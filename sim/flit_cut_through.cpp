@@ -10,8 +10,7 @@ void FlitEngine<kPorts>::start_bidding(std::uint32_t router, State& state, PortV
   const Flit flit = buffers_[from.base + from.first];
   require_invariant(flit.head(), "a packet's flits mixed with another's in a virtual channel");
   from.state = VcState::active;
-  from.output = static_cast<std::uint8_t>(output_for(router, at.port, flit.packet()));
-  from.output_vc = at.vc;
+  find_output(router, from, at, flit.packet());
   if (report_heads_) ready_at_[input_vc(router, at.port, at.vc)] = now;
   Held& out = held_[std::size_t{router} * kPorts + from.output];
   // An arbiter with no bids and full credits is back in its first position.
@@ -52,7 +51,7 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
     const InputVc& from = inputs_of(router)[local(input)];
     const std::uint32_t packet = buffers_[from.base + from.first].packet();
     const std::uint32_t flits = packets_[packet].flits;
-    OutputVc& to = outputs_of(router)[local(output, input.vc)];
+    OutputVc& to = outputs_of(router)[local(output, from.output_vc)];
     const bool mesh = output < kMeshPorts;
     if (!mesh || to.credits >= flits) {
       state.withdraw_switch(output, input.port, input.vc);
@@ -79,7 +78,7 @@ bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned out
   InputVc& from = inputs_of(router)[local(input)];
   if (from.count == 0) return false;
   const Flit flit = pop(from);
-  forward(router, state, {static_cast<std::uint8_t>(output), input.vc}, flit, now);
+  forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, now);
   if (!flit.tail()) return true;
   if (input.port < kMeshPorts) {
     const std::uint32_t flits = packets_[flit.packet()].flits;

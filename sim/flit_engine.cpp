@@ -50,7 +50,8 @@ std::uint64_t FlitNetwork::flit_hops() const {
 
 template <unsigned kPorts>
 FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& terminals)
-    : terminals_(terminals),
+    : FlitNetwork(spec.routes),
+      terminals_(terminals),
       routes_(spec.routes),
       stages_(spec.hardware.flit.stages),
       allocator_(spec.hardware.flit.allocator),
@@ -66,6 +67,12 @@ FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& termi
       sink_credits_(arrivals_.horizon()),
       packet_credits_(arrivals_.horizon()),
       stage_ends_(arrivals_.horizon()) {
+  for (unsigned c = 0; c < routes_.classes(); ++c) {
+    const topology::VcRange range = routes_.vcs(c);
+    const auto vcs = static_cast<VcSet>(((1U << range.count) - 1) << range.first);
+    vcs_of_class_.push_back(vcs);
+    if (vc_groups_.empty() || vc_groups_.back() != vcs) vc_groups_.push_back(vcs);
+  }
   build(spec);
 }
 
@@ -231,17 +238,6 @@ void FlitEngine<kPorts>::take_credit(std::uint32_t output_vc) {
   if (inputs_of(router)[local(out.owner)].count == 0) return;
   state.request_switch(output, out.owner.port, out.owner.vc);
   activate(router);
-}
-
-template <unsigned kPorts>
-unsigned FlitEngine<kPorts>::output_for(TileId tile, unsigned port, std::uint32_t packet) const {
-  const topology::Hop hop = routes_.next(tile, packets_[packet].destination);
-  if (hop != topology::Hop::local) [[likely]] {
-    require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
-    return static_cast<unsigned>(hop);
-  }
-  if (kPorts == kMeshPorts + 1) return kMeshPorts;
-  return kMeshPorts + (port < kMeshPorts ? port : kSelfLane);
 }
 
 /// A flit leaves the router by `output`.

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 
+#include "base/error.h"
 #include "sim/delay_line.h"
 #include "sim/flit_network.h"
 #include "sim/flit_router_state.h"
@@ -14,8 +15,8 @@ inline constexpr unsigned kSinglePort = kMeshPorts + local_ports(models::NicPort
 inline constexpr unsigned kPortPerDirection = kMeshPorts + local_ports(models::NicPorts::per_direction);
 
 /// The FlitNetwork of routers with kPorts ports: the mesh directions, then the local ports. Private to sim/; one class in
-/// four sources: links and buffers (flit_engine.cpp), wormhole routers (flit_wormhole.cpp, flit_long_stages.cpp) and cut-through
-/// routers (flit_cut_through.cpp).
+/// five sources: links and buffers (flit_engine.cpp), routes and classes of VCs (flit_routes.cpp), wormhole routers
+/// (flit_wormhole.cpp, flit_long_stages.cpp) and cut-through routers (flit_cut_through.cpp).
 template <unsigned kPorts>
 class FlitEngine final : public FlitNetwork {
  public:
@@ -95,7 +96,6 @@ class FlitEngine final : public FlitNetwork {
   void deliver(Cycle now);
   void receive(const Arrival& arrival, Cycle now);
   void take_credit(std::uint32_t output_vc);
-  unsigned output_for(TileId tile, unsigned port, std::uint32_t packet) const;
   Flit pop(InputVc& from) {
     const Flit flit = buffers_[from.base + from.first];
     from.first = (from.first + 1) & from.mask;
@@ -108,26 +108,55 @@ class FlitEngine final : public FlitNetwork {
   }
   void occupy_port(std::uint32_t router, unsigned output, Cycle now);
 
+  // flit_routes.cpp
+  unsigned port_of(topology::Hop hop, unsigned input) const {
+    if (hop != topology::Hop::local) [[likely]] {
+      require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
+      return static_cast<unsigned>(hop);
+    }
+    if (kPorts == kMeshPorts + 1) return kMeshPorts;
+    return kMeshPorts + (input < kMeshPorts ? input : kSelfLane);
+  }
+  /// The output of the packet at the front of an input VC, and the class or, in cut-through, the VC behind it.
+  void find_output(std::uint32_t router, InputVc& from, PortVc at, std::uint32_t packet) {
+    from.output_vc = at.vc;
+    if (!plain_) [[unlikely]] return choose_output(router, from, at, packet);
+    from.output = static_cast<std::uint8_t>(port_of(routes_.next(router, packets_[packet].destination), at.port));
+  }
+  void choose_output(std::uint32_t router, InputVc& from, PortVc at, std::uint32_t packet);
+  VcRequests<kPorts> requests_with_any(const VcRequests<kPorts>& requests, const InputVc* in, VcSet vcs) const;
+  void allocate_by_group(const State& state, unsigned output, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
+  void find_speculators(const State& state, const InputVc* in);
+  bool waits_for_free_vc(const State& state, const InputVc* in) const;
+
   // flit_wormhole.cpp
   void evaluate_wormhole(std::uint32_t router, Cycle now);
   void start_packet(std::uint32_t router, State& state, InputVc& from, PortVc at, Cycle front_since);
   void wait_for_vc(State& state, InputVc& from, PortVc at);
   void end_routing(std::uint32_t router, State& state);
   void allocate_vcs(State& state, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
-  void grant_first(const State& state, unsigned output, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
-  void choose_first(const State& state, unsigned output, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
-  PortSet speculative_outputs(const State& state) const;
-  void allocate_switch(std::uint32_t router, State& state, Grants<SwitchGrant>& grants, Cycle now);
-  void grant_switch(State& state, unsigned port, unsigned output, Grants<SwitchGrant>& grants);
-  void choose_switch(State& state, PortSet outputs, PortSet speculative, Grants<SwitchGrant>& grants);
+  void allocate_output(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in, OutputVc* out,
+                       Grants<VcGrant>& grants);
+  void grant_first(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in, OutputVc* out,
+                   Grants<VcGrant>& grants);
+  void choose_first(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in, OutputVc* out,
+                    Grants<VcGrant>& grants);
+  /// By output: heads that bid for the switch before they have a VC.
+  using Speculators = std::array<VcRequests<kPorts>, kPorts>;
+  PortSet speculative_outputs(const State& state, const Speculators& speculators) const;
+  void allocate_switch(std::uint32_t router, State& state, const InputVc* in, Grants<SwitchGrant>& grants, Cycle now);
+  void grant_switch(State& state, const Speculators& speculators, unsigned port, unsigned output, Grants<SwitchGrant>& grants);
+  void choose_switch(State& state, const Speculators& speculators, PortSet outputs, PortSet speculative,
+                     Grants<SwitchGrant>& grants);
   void take_vc(std::uint32_t router, State& state, InputVc* in, OutputVc* out, const VcGrant& grant);
   void use_switch(std::uint32_t router, State& state, const SwitchGrant& grant, Cycle now);
   void send(std::uint32_t router, State& state, PortVc input, Cycle now);
-  void begin_long_vc_stage(std::uint32_t router, State& state, const Grants<VcGrant>& grants, PortSet outputs, Cycle now);
+  void begin_long_vc_stage(std::uint32_t router, State& state, const InputVc* in, const Grants<VcGrant>& grants,
+                           PortSet outputs, Cycle now);
   void begin_long_switch_stage(std::uint32_t router, State& state, const Grants<SwitchGrant>& grants, Cycle now);
   void check_stage_ends(Cycle now);
   void apply_stage_ends(Cycle now);
-  bool can_act(const State& state) const;
+  bool can_act(const State& state, const InputVc* in) const;
 
   // flit_cut_through.cpp
   void evaluate_cut_through(std::uint32_t router, Cycle now);
@@ -137,7 +166,7 @@ class FlitEngine final : public FlitNetwork {
   void take_packet_credit(const PacketCredit& credit, Cycle now);
 
   FlitTerminals& terminals_;
-  const RouteLookup& routes_;
+  const PacketRoutes& routes_;
   models::PipelineStages stages_;
   models::Allocator allocator_;
   bool cut_through_;
@@ -146,6 +175,8 @@ class FlitEngine final : public FlitNetwork {
   bool limited_ejection_ = false;
   unsigned vcs_;
   unsigned vc_bits_;
+  std::vector<VcSet> vcs_of_class_;  ///< wormhole: what packets of a class may take
+  std::vector<VcSet> vc_groups_;     ///< the different ones among these; one in the usual case
   std::uint32_t mesh_buffer_;
   Cycle to_link_ = 0;            ///< from the cycle of a grant to that on the link
   Cycle to_next_ = 0;            ///< ... to the arrival behind the link
@@ -174,6 +205,7 @@ class FlitEngine final : public FlitNetwork {
   std::vector<Arrival>* arrivals_out_ = nullptr;
   std::vector<std::uint32_t>* credits_out_ = nullptr;
   std::array<VcSet, std::size_t{16} * models::kMaxFlitVcs> offered_{};  ///< scratch, zero between uses
+  Speculators speculators_{};  ///< of the router that is evaluated, with several groups of VCs
 };
 
 }  // namespace wafersim::sim

@@ -6,8 +6,8 @@ namespace wafersim::sim {
 /// Heads that asked for a VC ask no more until the stage ends. The allocators have moved on meanwhile, so that a VC that was
 /// granted may be given away when it does.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::begin_long_vc_stage(std::uint32_t router, State& state, const Grants<VcGrant>& grants,
-                                             PortSet outputs, Cycle now) {
+void FlitEngine<kPorts>::begin_long_vc_stage(std::uint32_t router, State& state, const InputVc* in,
+                                             const Grants<VcGrant>& grants, PortSet outputs, Cycle now) {
   auto& ends = stage_ends_.slot(now + static_cast<Cycle>(stages_.vc_allocation) - 1);
   const auto add = [&](PortVc input, PortVc output, bool granted) {
     ends.push_back({router, StageEnd::Stage::vc, granted, input, output});
@@ -16,8 +16,12 @@ void FlitEngine<kPorts>::begin_long_vc_stage(std::uint32_t router, State& state,
   for (const VcGrant& grant : grants) add(grant.input, grant.output, true);
   for (; outputs != 0; outputs = static_cast<PortSet>(outputs & (outputs - 1U))) {
     const auto output = static_cast<std::uint8_t>(first_of(outputs));
-    if (state.free_vcs[output] == 0) continue;  // nothing was asked for
-    while (state.vc_requests[output].ports != 0) add(first_from(state.vc_requests[output], {}), {output, 0}, false);
+    VcRequests<kPorts> asked = requests_with_any(state.vc_requests[output], in, state.free_vcs[output]);
+    while (asked.ports != 0) {
+      const PortVc input = first_from(asked, {});
+      asked.remove(input.port, input.vc);
+      add(input, {output, 0}, false);
+    }
   }
 }
 
@@ -85,13 +89,13 @@ void FlitEngine<kPorts>::apply_stage_ends(Cycle now) {
 using SinglePort = FlitEngine<kSinglePort>;
 using PortPerDirection = FlitEngine<kPortPerDirection>;
 template void FlitEngine<kSinglePort>::begin_long_vc_stage(
-    std::uint32_t, SinglePort::State&, const SinglePort::Grants<SinglePort::VcGrant>&, PortSet, Cycle);
+    std::uint32_t, SinglePort::State&, const InputVc*, const SinglePort::Grants<SinglePort::VcGrant>&, PortSet, Cycle);
 template void FlitEngine<kSinglePort>::begin_long_switch_stage(
     std::uint32_t, SinglePort::State&, const SinglePort::Grants<SinglePort::SwitchGrant>&, Cycle);
 template void FlitEngine<kSinglePort>::check_stage_ends(Cycle);
 template void FlitEngine<kSinglePort>::apply_stage_ends(Cycle);
 template void FlitEngine<kPortPerDirection>::begin_long_vc_stage(
-    std::uint32_t, PortPerDirection::State&,
+    std::uint32_t, PortPerDirection::State&, const InputVc*,
     const PortPerDirection::Grants<PortPerDirection::VcGrant>&, PortSet, Cycle);
 template void FlitEngine<kPortPerDirection>::begin_long_switch_stage(
     std::uint32_t, PortPerDirection::State&, const PortPerDirection::Grants<PortPerDirection::SwitchGrant>&, Cycle);

@@ -57,7 +57,7 @@ void FlitMesh::receive(TileId tile, std::uint32_t index, Cycle head_at) {
   parcel.axis = packet.axis;
   parcel.bytes = packet.bytes;
   parcel.head_at = head_at;
-  flits_->set_packet(parcel_index, packet.destination, parcel.flits, packet.vc);
+  flits_->set_packet(parcel_index, packet.destination, parcel.flits, packet.travel);
   const std::size_t at = std::size_t{tile} * lanes_per_tile_ + (packet.input - kMeshPorts);
   Lane& lane = lanes_[at];
   (lane.first == kNil ? lane.first : parcels_[lane.last].next) = parcel_index;

@@ -36,7 +36,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
     std::uint32_t next = kNil;  ///< behind it in its lane
     std::uint32_t packet = kNil;
     std::uint32_t flits = 0;
-    std::uint8_t vc = 0;
+    std::uint8_t vc = 0;  ///< of the injection port
     workloads::Axis axis = workloads::Axis::none;
     Bytes bytes = 0;
     Cycle head_at = 0;

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "models/hardware.h"
 #include "sim/network.h"
-#include "sim/route_lookup.h"
+#include "sim/packet_routes.h"
 #include "topology/mesh.h"
 
 namespace wafersim::sim {
@@ -44,7 +44,7 @@ class FlitTerminals {
 /// What a FlitNetwork is made of.
 struct FlitNetworkSpec {
   const topology::Mesh& mesh;
-  const RouteLookup& routes;
+  const PacketRoutes& routes;
   const models::HardwareModel& hardware;
   unsigned injection_buffer_flits = 0;  ///< of each VC of a local port
   unsigned ejection_buffer_flits = 0;   ///< of each VC of a terminal, with credits like a router's; 0 = it always takes a flit
@@ -62,9 +62,13 @@ class FlitNetwork {
   virtual ~FlitNetwork() = default;
 
   /// To be called before the first flit of a packet is injected; the number may be used again after its tail was ejected.
-  void set_packet(std::uint32_t packet, TileId destination, std::uint32_t flits, unsigned vc) {
+  /// `travel` is that of PacketRoutes::depart(), not looked at when the routes are plain.
+  void set_packet(std::uint32_t packet, TileId destination, std::uint32_t flits, const topology::Travel& travel) {
     if (packet >= packets_.size()) packets_.resize(packet + packet / 2 + 64);
-    packets_[packet] = {destination, flits, static_cast<std::uint8_t>(vc)};
+    packets_[packet] = {destination, flits};
+    if (plain_) [[likely]] return;
+    if (packet >= travels_.size()) travels_.resize(packets_.size());
+    travels_[packet] = travel;
   }
 
   /// `flit` reaches VC `vc` of local port `lane` at `at`: this cycle, before it is stepped, or at most `horizon()` cycles later.
@@ -95,9 +99,12 @@ class FlitNetwork {
   struct PacketInfo {
     TileId destination = kNoTile;
     std::uint32_t flits = 0;
-    std::uint8_t vc = 0;  ///< that a cut-through network keeps it in
   };
+  explicit FlitNetwork(const PacketRoutes& routes) : plain_(routes.plain()) {}
+
+  bool plain_;
   HugeVector<PacketInfo> packets_;
+  HugeVector<topology::Travel> travels_;  ///< by packet; empty when the routes are plain
   HugeVector<std::uint64_t> link_flits_;  ///< by LinkId
   std::optional<RandomStream> shuffle_;
   std::uint64_t router_cycles_ = 0;

@@ -65,10 +65,12 @@ struct InputVc {
   std::uint16_t count = 0;
   std::uint16_t mask = 0;   ///< of the ring
   std::uint8_t output = 0;
-  std::uint8_t output_vc = 0;
+  std::uint8_t output_vc = 0;  ///< wormhole: once it is active
   PortVc accept{};          ///< VC allocation: first (output, VC) to accept
   VcState state = VcState::idle;
+  std::uint8_t vc_class = 0;  ///< of the link behind `output`
 };
+static_assert(sizeof(InputVc) == 16);
 
 /// A virtual channel behind an output, as its router sees it.
 struct OutputVc {

@@ -37,6 +37,7 @@ struct Source {
   bool on = true;
   bool full = false;           ///< makes no more before one of its packets has been taken from its queue
   std::uint32_t queued = 0;
+  std::uint64_t made = 0;
   Cycle next = kNever;         ///< when its next packet is made
   // Flits of the measurement.
   std::uint64_t offered = 0;
@@ -49,19 +50,20 @@ struct Lane {
   std::uint32_t last = kNil;
   std::uint32_t sending = kNil;
   std::uint32_t sent = 0;      ///< flits of it
+  std::uint64_t queued = 0;    ///< flits in its queue
   std::uint8_t vc = 0;         ///< of the packet that is sent, or was sent last
   PortClock clock;
 };
 
 class FlitTraffic final : private FlitTerminals {
  public:
-  FlitTraffic(const topology::Mesh& mesh, const topology::Routing& routing, const models::HardwareModel& hardware,
+  FlitTraffic(const topology::Mesh& mesh, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware,
               const workloads::TrafficSpec& spec, const FlitTrafficOptions& options)
       : mesh_(mesh),
         hardware_(hardware),
         spec_(spec),
         options_(options),
-        routes_(mesh, routing),
+        routes_(mesh, routing, static_cast<unsigned>(hardware.virtual_channels), options.seed),
         destinations_(spec, mesh),
         recorded_(spec.pattern == workloads::SyntheticPattern::trace || options.packets != nullptr),
         process_(recorded_ ? workloads::TrafficSpec{} : spec),
@@ -108,6 +110,8 @@ class FlitTraffic final : private FlitTerminals {
   void schedule(std::uint32_t tile, Cycle now);
   void make_due(Cycle now);
   void make_packets(std::uint32_t tile, Cycle now);
+  unsigned lane_for(std::uint32_t packet) const;
+  std::uint64_t flits_before(TileId tile, unsigned lane) const;
   void enqueue(TileId source, TileId destination, std::uint32_t flits, Cycle created);
   void send_flits(Cycle now);
   bool send_flit(std::size_t index, Cycle now);
@@ -123,7 +127,7 @@ class FlitTraffic final : private FlitTerminals {
   const models::HardwareModel& hardware_;
   const workloads::TrafficSpec& spec_;
   const FlitTrafficOptions& options_;
-  RouteLookup routes_;
+  PacketRoutes routes_;
   workloads::Destinations destinations_;
   bool recorded_;  ///< packets of a trace
   PacketProcess process_;
@@ -144,6 +148,7 @@ class FlitTraffic final : private FlitTerminals {
   std::vector<workloads::TracedPacket> trace_;
   std::size_t next_traced_ = 0;
   Pool<QueuedPacket> packets_;
+  std::vector<topology::Travel> travels_;  ///< by packet; empty when the routes are plain
   PortRate injection_;
   bool slow_injection_ = false;
   Cycle last_part_ = 0;       ///< from the cycle of a flit on the ejection link to its arrival
@@ -225,6 +230,7 @@ void FlitTraffic::enqueue(TileId tile, TileId destination, std::uint32_t flits, 
   require_invariant(index <= Flit::kMaxPacket, "too many packets in flight");
   packets_[index] = {kNil, flits, tile, destination, created, 0};
   Source& source = sources_[tile];
+  const std::uint64_t number = source.made++;
   ++source.queued;
   ++alive_;
   if (measured(created)) {
@@ -232,19 +238,52 @@ void FlitTraffic::enqueue(TileId tile, TileId destination, std::uint32_t flits, 
     ++out_.packets_made;
     source.offered += flits;
   }
-  unsigned lane = 0;
-  if (lanes_per_tile_ > 1) {
-    const topology::Hop hop = routes_.next(tile, destination);
-    if (hop == topology::Hop::unreachable) {
-      throw PlanError(fmt::format("{}: the routing has no live way to {}", mesh_.name(tile), mesh_.name(destination)));
-    }
-    lane = hop == topology::Hop::local ? kSelfLane : static_cast<unsigned>(hop);
+  if (!routes_.plain()) {
+    if (index >= travels_.size()) travels_.resize(index + index / 2 + 64);
+    travels_[index] = routes_.depart(tile, destination, number);
   }
-  const std::size_t at = lane_index(tile, lane);
+  const std::size_t at = lane_index(tile, lanes_per_tile_ > 1 ? lane_for(index) : 0);
   Lane& queue = lanes_[at];
+  queue.queued += flits;
   (queue.first == kNil ? queue.first : packets_[queue.last].next) = index;
   queue.last = index;
   sending_[at / 64] |= std::uint64_t{1} << (at % 64);
+}
+
+/// The injection port of a packet's first hop. Of several, that with the fewest flits in its queue and in the buffers behind
+/// it, the first of these in the order of directions.
+unsigned FlitTraffic::lane_for(std::uint32_t index) const {
+  const QueuedPacket& packet = packets_[index];
+  topology::OutputSet outputs = 0;
+  if (routes_.plain()) {
+    const topology::Hop hop = routes_.next(packet.source, packet.destination);
+    if (hop != topology::Hop::unreachable) outputs = topology::output_bit(hop);
+  } else {
+    topology::Travel travel = travels_[index];
+    outputs = routes_.outputs(travel, packet.source, topology::Hop::local, packet.destination);
+  }
+  if (outputs == 0) {
+    throw PlanError(fmt::format("{}: the routing has no live way to {}", mesh_.name(packet.source),
+                                mesh_.name(packet.destination)));
+  }
+  auto best = static_cast<unsigned>(std::countr_zero(outputs));
+  if (std::has_single_bit(outputs)) return best;
+  std::uint64_t fewest = flits_before(packet.source, best);
+  for (unsigned left = outputs & (outputs - 1U); left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const std::uint64_t before = flits_before(packet.source, lane);
+    if (before >= fewest) continue;
+    fewest = before;
+    best = lane;
+  }
+  return best;
+}
+
+std::uint64_t FlitTraffic::flits_before(TileId tile, unsigned lane) const {
+  const std::size_t at = lane_index(tile, lane);
+  std::uint64_t flits = lanes_[at].queued;
+  for (unsigned vc = 0; vc < vcs_; ++vc) flits += hardware_.flit.vc_buffer_flits - credits_[at * vcs_ + vc];
+  return flits;
 }
 
 void FlitTraffic::send_flits(Cycle now) {
@@ -256,21 +295,25 @@ void FlitTraffic::send_flits(Cycle now) {
   }
 }
 
-/// The next packet of a lane takes the first VC with room behind the one of the packet before. A cut-through network has room
+/// The next packet of a lane takes the first VC of its class with room behind the one of the packet before. A cut-through network has room
 /// only for whole packets. False when there is none.
 bool FlitTraffic::start_packet(std::size_t index, Cycle now) {
   Lane& lane = lanes_[index];
   const QueuedPacket& packet = packets_[lane.first];
   const std::uint32_t needed = whole_packets_ ? packet.flits : 1;
+  const topology::Travel travel = routes_.plain() ? topology::Travel{} : travels_[lane.first];
+  const topology::VcRange may = routes_.vcs(travel.vc_class);
   for (unsigned i = 1; i <= vcs_; ++i) {
     const unsigned vc = (lane.vc + i) % vcs_;
+    if (vc - may.first >= may.count) continue;  // below the first, too
     if (credits_[index * vcs_ + vc] < needed) continue;
     lane.vc = static_cast<std::uint8_t>(vc);
     lane.sending = lane.first;
     lane.first = packet.next;
+    lane.queued -= packet.flits;
     lane.sent = 0;
     packets_[lane.sending].injected = now;
-    network_->set_packet(lane.sending, packet.destination, packet.flits, vc);
+    network_->set_packet(lane.sending, packet.destination, packet.flits, travel);
     Source& source = sources_[packet.source];
     --source.queued;
     if (source.full) make_packets(packet.source, now);
@@ -417,7 +460,7 @@ void FlitTraffic::judge(TrafficMeasurement& out) const {
 
 }  // namespace
 
-TrafficMeasurement run_flit_traffic(const topology::Mesh& mesh, const topology::Routing& routing,
+TrafficMeasurement run_flit_traffic(const topology::Mesh& mesh, const topology::RoutingPolicy& routing,
                                     const models::HardwareModel& hardware, const workloads::TrafficSpec& spec,
                                     const FlitTrafficOptions& options) {
   FlitTraffic traffic(mesh, routing, hardware, spec, options);

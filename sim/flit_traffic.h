@@ -6,7 +6,7 @@
 #include "models/hardware.h"
 #include "sim/traffic_measurement.h"
 #include "topology/mesh.h"
-#include "topology/routing.h"
+#include "topology/routing_policy.h"
 #include "workloads/synthetic_traffic.h"
 
 namespace wafersim::sim {
@@ -24,7 +24,7 @@ struct FlitTrafficOptions {
 /// router arrives Leject later. See docs/model.md, "Synthetic traffic".
 ///
 /// Not a SystemC simulation: any number may run in a process, one after another.
-TrafficMeasurement run_flit_traffic(const topology::Mesh& mesh, const topology::Routing& routing,
+TrafficMeasurement run_flit_traffic(const topology::Mesh& mesh, const topology::RoutingPolicy& routing,
                                     const models::HardwareModel& hardware, const workloads::TrafficSpec& spec,
                                     const FlitTrafficOptions& options = {});
 

@@ -45,13 +45,13 @@ template <unsigned kPorts>
   const PortSet heads_wait_for = state.wants_vc;
   if (heads_wait_for != 0) allocate_vcs(state, in, out, vc_grants);
   if (state.wants_switch != 0 || (stages_.speculative && heads_wait_for != 0)) {
-    allocate_switch(router, state, switch_grants, now);
+    allocate_switch(router, state, in, switch_grants, now);
   }
   // What is known or taken from the next cycle on has no part in what this one decided.
   const bool long_vc = stages_.vc_allocation > 1;
   const bool long_switch = stages_.switch_allocation > 1;
   if (long_switch) begin_long_switch_stage(router, state, switch_grants, now);
-  if (long_vc && heads_wait_for != 0) begin_long_vc_stage(router, state, vc_grants, heads_wait_for, now);
+  if (long_vc && heads_wait_for != 0) begin_long_vc_stage(router, state, in, vc_grants, heads_wait_for, now);
   if (state.routing != 0) end_routing(router, state);
   if (!long_vc) {
     for (const VcGrant& grant : vc_grants) take_vc(router, state, in, out, grant);
@@ -59,12 +59,13 @@ template <unsigned kPorts>
   if (!long_switch) {
     for (const SwitchGrant& grant : switch_grants) use_switch(router, state, grant, now);
   }
-  if (!can_act(state)) active_[router / 64] &= ~(std::uint64_t{1} << (router % 64));
+  if (!can_act(state, in)) active_[router / 64] &= ~(std::uint64_t{1} << (router % 64));
 }
 
 template <unsigned kPorts>
-bool FlitEngine<kPorts>::can_act(const State& state) const {
+bool FlitEngine<kPorts>::can_act(const State& state, const InputVc* in) const {
   if (state.wants_switch != 0 || state.routing != 0) return true;
+  if (vc_groups_.size() > 1) [[unlikely]] return waits_for_free_vc(state, in);
   for (std::uint32_t outputs = state.wants_vc; outputs != 0; outputs &= outputs - 1) {
     if (state.free_vcs[first_of(outputs)] != 0) return true;
   }
@@ -76,7 +77,7 @@ template <unsigned kPorts>
 void FlitEngine<kPorts>::start_packet(std::uint32_t router, State& state, InputVc& from, PortVc at, Cycle front_since) {
   const Flit flit = buffers_[from.base + from.first];
   require_invariant(flit.head(), "a packet's flits mixed with another's in a virtual channel");
-  from.output = static_cast<std::uint8_t>(output_for(router, at.port, flit.packet()));
+  find_output(router, from, at, flit.packet());
   if (report_heads_) {
     const int before = stages_.routing + (stages_.speculative ? 0 : stages_.vc_allocation);
     ready_at_[input_vc(router, at.port, at.vc)] = front_since + static_cast<Cycle>(before);
@@ -116,32 +117,41 @@ template <unsigned kPorts>
 void FlitEngine<kPorts>::allocate_vcs(State& state, InputVc* in, OutputVc* out, Grants<VcGrant>& grants) {
   for (std::uint32_t outputs = state.wants_vc; outputs != 0; outputs &= outputs - 1) {
     const unsigned output = first_of(outputs);
-    const VcRequests<kPorts>& requests = state.vc_requests[output];
     const VcSet free = state.free_vcs[output];
     if (free == 0) continue;
-    if (requests.only_one()) {
-      const PortVc input = port_vc(first_of(requests.ports), first_of(requests.vcs[first_of(requests.ports)]));
-      InputVc& from = in[local(input)];
-      const PortVc chosen = port_vc(output, first_vc(free, output, from.accept));
-      out[local(chosen)].grant = after(input, kPorts, vcs_);
-      from.accept = after(chosen, kPorts, vcs_);
-      grants.add({input, chosen});
-    } else if (allocator_ == models::Allocator::islip) {
-      grant_first(state, output, in, out, grants);
+    if (vc_groups_.size() > 1) [[unlikely]] {
+      allocate_by_group(state, output, in, out, grants);
     } else {
-      choose_first(state, output, in, out, grants);
+      allocate_output(state.vc_requests[output], free, output, in, out, grants);
     }
+  }
+}
+
+/// The VCs of an output that are free and may be taken by those who ask for one.
+template <unsigned kPorts>
+void FlitEngine<kPorts>::allocate_output(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in,
+                                         OutputVc* out, Grants<VcGrant>& grants) {
+  if (requests.only_one()) {
+    const PortVc input = port_vc(first_of(requests.ports), first_of(requests.vcs[first_of(requests.ports)]));
+    InputVc& from = in[local(input)];
+    const PortVc chosen = port_vc(output, first_vc(free, output, from.accept));
+    out[local(chosen)].grant = after(input, kPorts, vcs_);
+    from.accept = after(chosen, kPorts, vcs_);
+    grants.add({input, chosen});
+  } else if (allocator_ == models::Allocator::islip) {
+    grant_first(requests, free, output, in, out, grants);
+  } else {
+    choose_first(requests, free, output, in, out, grants);
   }
 }
 
 /// iSLIP: every free VC grants one of the heads, which accepts one of those that were granted to it.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::grant_first(const State& state, unsigned output, InputVc* in, OutputVc* out,
-                                     Grants<VcGrant>& grants) {
-  const VcRequests<kPorts>& requests = state.vc_requests[output];
+void FlitEngine<kPorts>::grant_first(const VcRequests<kPorts>& requests, VcSet free_vcs, unsigned output, InputVc* in,
+                                     OutputVc* out, Grants<VcGrant>& grants) {
   std::array<PortVc, models::kMaxFlitVcs> granted;  // inputs with a grant, each once
   unsigned count = 0;
-  for (std::uint32_t free = state.free_vcs[output]; free != 0; free &= free - 1) {
+  for (std::uint32_t free = free_vcs; free != 0; free &= free - 1) {
     const unsigned vc = first_of(free);
     const PortVc input = first_from(requests, out[local(output, vc)].grant);
     VcSet& offered = offered_[std::size_t{input.port} * models::kMaxFlitVcs + input.vc];
@@ -162,15 +172,14 @@ void FlitEngine<kPorts>::grant_first(const State& state, unsigned output, InputV
 
 /// Input first: every head chooses a free VC, each VC takes one of those that chose it.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::choose_first(const State& state, unsigned output, InputVc* in, OutputVc* out,
-                                      Grants<VcGrant>& grants) {
-  const VcRequests<kPorts>& requests = state.vc_requests[output];
+void FlitEngine<kPorts>::choose_first(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in,
+                                      OutputVc* out, Grants<VcGrant>& grants) {
   std::array<VcRequests<kPorts>, models::kMaxFlitVcs> chosen{};
   VcSet wanted = 0;
   for (std::uint32_t ports = requests.ports; ports != 0; ports &= ports - 1) {
     const unsigned port = first_of(ports);
     for (std::uint32_t vcs = requests.vcs[port]; vcs != 0; vcs &= vcs - 1) {
-      const unsigned vc = first_vc(state.free_vcs[output], output, in[local(port, first_of(vcs))].accept);
+      const unsigned vc = first_vc(free, output, in[local(port, first_of(vcs))].accept);
       chosen[vc].add(port, first_of(vcs));
       wanted = with(wanted, vc);
     }
@@ -186,49 +195,55 @@ void FlitEngine<kPorts>::choose_first(const State& state, unsigned output, Input
 
 /// Outputs at which heads without a VC may bid for the switch: those with a VC that is free and has room.
 template <unsigned kPorts>
-PortSet FlitEngine<kPorts>::speculative_outputs(const State& state) const {
+PortSet FlitEngine<kPorts>::speculative_outputs(const State& state, const Speculators& speculators) const {
   PortSet result = 0;
   if (!stages_.speculative) return result;
   for (std::uint32_t outputs = state.wants_vc; outputs != 0; outputs &= outputs - 1) {
     const unsigned output = first_of(outputs);
-    if ((state.free_vcs[output] & state.credit_vcs[output]) != 0) result = with(result, output);
+    if ((state.free_vcs[output] & state.credit_vcs[output]) == 0) continue;
+    if (speculators[output].ports != 0) result = with(result, output);
   }
   return result;
 }
 
 template <unsigned kPorts>
-void FlitEngine<kPorts>::allocate_switch(std::uint32_t router, State& state, Grants<SwitchGrant>& grants, Cycle now) {
-  const PortSet speculative = speculative_outputs(state);
+void FlitEngine<kPorts>::allocate_switch(std::uint32_t router, State& state, const InputVc* in, Grants<SwitchGrant>& grants,
+                                         Cycle now) {
+  const bool grouped = stages_.speculative && vc_groups_.size() > 1;
+  if (grouped) [[unlikely]] find_speculators(state, in);
+  const Speculators& speculators = grouped ? speculators_ : state.vc_requests;
+  const PortSet speculative = speculative_outputs(state, speculators);
   PortSet outputs = state.wants_switch | speculative;
   if (slow_ports_) {
     for (std::uint32_t left = outputs; left != 0; left &= left - 1) {
       if (!port_free(router, first_of(left), now)) outputs = without(outputs, first_of(left));
     }
   }
-  if (allocator_ == models::Allocator::round_robin) return choose_switch(state, outputs, speculative, grants);
+  if (allocator_ == models::Allocator::round_robin) return choose_switch(state, speculators, outputs, speculative, grants);
   std::array<PortSet, kPorts> offered{};  // by input
   PortSet inputs = 0;
   for (std::uint32_t left = outputs; left != 0; left &= left - 1) {
     const unsigned output = first_of(left);
     std::uint32_t ports = state.switch_requests[output].ports;
-    if ((speculative >> output & 1U) != 0) ports |= state.vc_requests[output].ports;
+    if ((speculative >> output & 1U) != 0) ports |= speculators[output].ports;
     const unsigned port = first_from(ports, state.switch_grant[output]);
-    if (has_one(outputs)) return grant_switch(state, port, output, grants);
+    if (has_one(outputs)) return grant_switch(state, speculators, port, output, grants);
     offered[port] = with(offered[port], output);
     inputs = with(inputs, port);
   }
   for (std::uint32_t left = inputs; left != 0; left &= left - 1) {
     const unsigned port = first_of(left);
-    grant_switch(state, port, first_from(offered[port], state.switch_accept[port]), grants);
+    grant_switch(state, speculators, port, first_from(offered[port], state.switch_accept[port]), grants);
   }
 }
 
 /// Of the VCs of `port` that want `output`, those that have theirs go before those that speculate.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::grant_switch(State& state, unsigned port, unsigned output, Grants<SwitchGrant>& grants) {
+void FlitEngine<kPorts>::grant_switch(State& state, const Speculators& speculators, unsigned port, unsigned output,
+                                      Grants<SwitchGrant>& grants) {
   VcSet vcs = state.switch_requests[output].vcs[port];
   const bool speculative = vcs == 0;
-  if (speculative) vcs = state.vc_requests[output].vcs[port];
+  if (speculative) vcs = speculators[output].vcs[port];
   const unsigned vc = first_from(vcs, state.switch_vc[port]);
   state.switch_grant[output] = after(port, kPorts);
   state.switch_accept[port] = after(output, kPorts);
@@ -238,7 +253,8 @@ void FlitEngine<kPorts>::grant_switch(State& state, unsigned port, unsigned outp
 
 /// Input first: every input chooses an output, each output takes one of the inputs that chose it; speculation last, in both.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::choose_switch(State& state, PortSet outputs, PortSet speculative, Grants<SwitchGrant>& grants) {
+void FlitEngine<kPorts>::choose_switch(State& state, const Speculators& speculators, PortSet outputs, PortSet speculative,
+                                       Grants<SwitchGrant>& grants) {
   std::array<PortSet, kPorts> firm{};   // by input: outputs
   std::array<PortSet, kPorts> hopeful{};
   PortSet inputs = 0;
@@ -246,7 +262,7 @@ void FlitEngine<kPorts>::choose_switch(State& state, PortSet outputs, PortSet sp
     const unsigned output = first_of(left);
     const PortSet ports = state.switch_requests[output].ports;
     const bool speculates = (speculative >> output & 1U) != 0;
-    const PortSet others = speculates ? state.vc_requests[output].ports : PortSet{0};
+    const PortSet others = speculates ? speculators[output].ports : PortSet{0};
     for (std::uint32_t bits = ports; bits != 0; bits &= bits - 1) firm[first_of(bits)] = with(firm[first_of(bits)], output);
     for (std::uint32_t bits = others; bits != 0; bits &= bits - 1) {
       hopeful[first_of(bits)] = with(hopeful[first_of(bits)], output);
@@ -267,7 +283,7 @@ void FlitEngine<kPorts>::choose_switch(State& state, PortSet outputs, PortSet sp
   for (std::uint32_t left = wanted; left != 0; left &= left - 1) {
     const unsigned output = first_of(left);
     const PortSet choosers = firm_inputs[output] != 0 ? firm_inputs[output] : hopeful_inputs[output];
-    grant_switch(state, first_from(choosers, state.switch_grant[output]), output, grants);
+    grant_switch(state, speculators, first_from(choosers, state.switch_grant[output]), output, grants);
   }
 }
 
@@ -334,12 +350,16 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
 using SinglePort = FlitEngine<kSinglePort>;
 using PortPerDirection = FlitEngine<kPortPerDirection>;
 template void FlitEngine<kSinglePort>::evaluate_wormhole(std::uint32_t, Cycle);
+template void FlitEngine<kSinglePort>::allocate_output(const VcRequests<kSinglePort>&, VcSet, unsigned, InputVc*, OutputVc*,
+                                                       SinglePort::Grants<SinglePort::VcGrant>&);
 template void FlitEngine<kSinglePort>::start_packet(std::uint32_t, SinglePort::State&, InputVc&, PortVc, Cycle);
 template void FlitEngine<kSinglePort>::wait_for_vc(SinglePort::State&, InputVc&, PortVc);
 template void FlitEngine<kSinglePort>::take_vc(
     std::uint32_t, SinglePort::State&, InputVc*, OutputVc*, const SinglePort::VcGrant&);
 template void FlitEngine<kSinglePort>::send(std::uint32_t, SinglePort::State&, PortVc, Cycle);
 template void FlitEngine<kPortPerDirection>::evaluate_wormhole(std::uint32_t, Cycle);
+template void FlitEngine<kPortPerDirection>::allocate_output(const VcRequests<kPortPerDirection>&, VcSet, unsigned, InputVc*,
+                                                             OutputVc*, PortPerDirection::Grants<PortPerDirection::VcGrant>&);
 template void FlitEngine<kPortPerDirection>::start_packet(
     std::uint32_t, PortPerDirection::State&, InputVc&, PortVc, Cycle);
 template void FlitEngine<kPortPerDirection>::wait_for_vc(PortPerDirection::State&, InputVc&, PortVc);

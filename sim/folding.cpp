@@ -15,7 +15,7 @@ Folding::Folding(const FoldingParts& parts, bool fold)
 }
 
 void Folding::find_replicas() {
-  replicas_.emplace(parts_.trace, parts_.network.hardware, parts_.mesh, parts_.routing);
+  replicas_.emplace(parts_.trace, parts_.network.hardware, parts_.mesh, parts_.network.routes);
 }
 
 std::vector<Tile*> Folding::tiles_of(std::size_t replica) const {
@@ -37,7 +37,7 @@ void Folding::watch(std::vector<Tile*> tiles) {
     folded_operations_ += recurrence_->skipped_operations();
   }
   recurrence_.reset();
-  if (!fold_) return;
+  if (!fold_ || parts_.draws) return;
   recurrence_ = std::make_unique<Recurrence>(
       RecurrenceParts{state_, parts_.calendar, parts_.trace, parts_.recorder, parts_.shared, parts_.timelines}, std::move(tiles), parts_.eager);
 }
@@ -159,7 +159,9 @@ FoldMeasurement Folding::measurement() const {
   if (all != 0) out.fraction = static_cast<double>(folded) / static_cast<double>(all);
   if (!fold_) return out;
   if (replicas_ && !replicas_->obstacle().empty()) out.stopped_by.push_back("replicas: " + replicas_->obstacle());
-  if (out.skipped_periods == 0) {
+  if (parts_.draws) {
+    out.stopped_by.push_back("periods: packets draw their ways");
+  } else if (out.skipped_periods == 0) {
     const bool recurred = recurrence_ && recurrence_->seen_again();
     out.stopped_by.push_back(recurred ? "periods: the programs do not go on alike where the state recurs"
                                       : "periods: the state does not recur");

@@ -21,7 +21,7 @@ struct FoldingParts {
   SharedByCores& shared;
   std::vector<MemoryTimeline>& timelines;  ///< by used tile, or none
   const topology::Mesh& mesh;
-  const topology::Routing& routing;
+  bool draws;  ///< packets draw their ways
   bool eager;
 };
 

@@ -9,7 +9,7 @@
 #include "sim/credits.h"
 #include "sim/packet.h"
 #include "sim/port_clock.h"
-#include "sim/route_lookup.h"
+#include "sim/packet_routes.h"
 
 namespace wafersim::sim {
 
@@ -19,6 +19,17 @@ inline constexpr unsigned kMeshPorts = topology::kDirections;
 inline constexpr unsigned kSelfLane = kMeshPorts;
 
 constexpr unsigned local_ports(models::NicPorts ports) { return ports == models::NicPorts::single ? 1 : kMeshPorts + 1; }
+
+/// The direction in which a packet entered by `input`; `local` from the NIC.
+constexpr topology::Hop came_by(unsigned input) {
+  return input < kMeshPorts ? static_cast<topology::Hop>((input + 2) % kMeshPorts) : topology::Hop::local;
+}
+inline constexpr topology::OutputSet kAllOutputs = 0xff;
+/// The outputs to which an input is wired: an injection port of a direction leads to that alone.
+constexpr topology::OutputSet offered_to(unsigned input, bool single_local) {
+  if (single_local || input < kMeshPorts) return kAllOutputs;
+  return topology::output_bit(static_cast<topology::Hop>(input - kMeshPorts));
+}
 
 /// Counts the cycles in which a tile has a message in flight, to it or from it.
 class FlightClock {
@@ -59,7 +70,7 @@ struct FlowPlace {
 /// Pools and constants that all routers and NICs of a wafer share.
 struct NetworkContext {
   Calendar& calendar;
-  RouteLookup routes;
+  PacketRoutes routes;
   const models::HardwareModel& hardware;
   Cycle router_cycles;  ///< the next three are copies for the hot path
   Cycle link_cycles;
@@ -82,10 +93,11 @@ struct NetworkContext {
   /// Room that a packet takes in a VC of a local port.
   Bytes buffered(Bytes packet) const { return buffer_unit == 1 ? packet : ceil_div(packet, buffer_unit) * buffer_unit; }
 
-  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh, const topology::Routing& routing,
-                 const models::HardwareModel& hardware_in)
+  /// `seed` is that of what packets draw.
+  NetworkContext(Calendar& calendar_in, const topology::Mesh& mesh, const topology::RoutingPolicy& routing,
+                 const models::HardwareModel& hardware_in, std::uint64_t seed)
       : calendar(calendar_in),
-        routes(mesh, routing),
+        routes(mesh, routing, static_cast<unsigned>(hardware_in.virtual_channels), seed),
         hardware(hardware_in),
         router_cycles(hardware_in.router_cycles),
         link_cycles(hardware_in.link_cycles),

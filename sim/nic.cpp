@@ -13,9 +13,10 @@ namespace wafersim::sim {
 
 namespace {
 
-/// The VC that all packets of a flow (source, destination, axis) keep. Replicas of a plan use theirs alike: the ends count by
+/// The VC of a class that all packets of a flow (source, destination, axis) keep in it. Replicas of a plan use theirs alike: the ends count by
 /// their positions in their replicas and by how far apart these are.
-std::uint8_t flow_vc(const NetworkContext& network, TileId source, TileId destination, workloads::Axis axis, unsigned vcs) {
+std::uint8_t flow_vc(const NetworkContext& network, TileId source, TileId destination, workloads::Axis axis,
+                     const topology::VcRange& vcs) {
   std::uint64_t from = source, to = destination;
   if (!network.flow_places.empty()) {
     const FlowPlace& first = network.flow_places[source];
@@ -24,7 +25,7 @@ std::uint8_t flow_vc(const NetworkContext& network, TileId source, TileId destin
     to = last.position ^ std::uint64_t{last.replica - first.replica} << 20;
   }
   const std::uint64_t flow = (from << 32) ^ to ^ (std::uint64_t{static_cast<unsigned>(axis)} << 60);
-  return static_cast<std::uint8_t>(mix_bits(flow) % vcs);
+  return static_cast<std::uint8_t>(vcs.first + mix_bits(flow) % vcs.count);
 }
 
 }  // namespace
@@ -35,6 +36,7 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
       directory_(directory),
       tile_(tile),
       vcs_(static_cast<unsigned>(network.hardware.virtual_channels)),
+      common_line_(!network.routes.plain()),
       lanes_(network.arena, local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
       mailbox_(&network.tables) {
   core_side.bind(*this);
@@ -72,8 +74,7 @@ void Nic::post_send(const SendRequest& request) {
   message.sender_wait = request.sender_wait;
   message.sender_stage = request.sender_stage;
   message.axis = request.axis;
-  message.vc = flow_vc(network_, tile_, request.destination, request.axis, vcs_);
-  ++messages_sent_;
+  message.number = messages_sent_++;
   bytes_sent_ += request.bytes;
   network_.flights[tile_].begin(now);
   network_.flights[request.destination].begin(now);
@@ -118,10 +119,30 @@ unsigned Nic::lane_for(TileId destination) const {
 }
 
 void Nic::make_ready(std::uint32_t index) {
-  const unsigned lane = lane_for(network_.messages[index].destination);
-  append(lanes_[lane], index);
-  pending_lanes_ |= 1u << lane;
+  Message& message = network_.messages[index];
+  if (common_line_) {
+    send_off(message);
+    append(lanes_[0], index);
+    pending_lanes_ |= message.ports;
+  } else {
+    const unsigned lane = lane_for(message.destination);
+    message.vc = flow_vc(network_, tile_, message.destination, message.axis, network_.routes.vcs(0));
+    append(lanes_[lane], index);
+    pending_lanes_ |= 1u << lane;
+  }
   network_.calendar.request_evaluation(*this);
+}
+
+/// The next packet of a message: how it starts, and by which injection ports it may.
+void Nic::send_off(Message& message) const {
+  const std::uint64_t packet = (message.bytes - message.bytes_to_inject) / network_.hardware.packet_bytes;
+  message.travel = network_.routes.depart(tile_, message.destination, message.number << 32 | packet);
+  message.vc = flow_vc(network_, tile_, message.destination, message.axis, network_.routes.vcs(message.travel.vc_class));
+  message.ports = 1;
+  if (lanes_.size() == 1) return;
+  static_assert(topology::output_bit(topology::Hop::local) == 1U << kSelfLane);
+  message.ports = network_.routes.outputs(message.travel, tile_, topology::Hop::local, message.destination);
+  require_invariant(message.ports != 0, "a message has no way to its destination");
 }
 
 void Nic::evaluate() {
@@ -130,32 +151,34 @@ void Nic::evaluate() {
   for (; pending != 0; pending &= pending - 1) serve(static_cast<unsigned>(std::countr_zero(pending)));
 }
 
-void Nic::append(Lane& lane, std::uint32_t index) {
+void Nic::append(Lane& line, std::uint32_t index) {
   network_.messages[index].next = kNil;
-  if (lane.first == kNil) {
-    lane.first = index;
+  if (line.first == kNil) {
+    line.first = index;
   } else {
-    network_.messages[lane.last].next = index;
+    network_.messages[line.last].next = index;
   }
-  lane.last = index;
+  line.last = index;
 }
 
 void Nic::serve(unsigned lane_index) {
   const Cycle now = network_.calendar.current();
   Lane& lane = lanes_[lane_index];
-  if (lane.first == kNil) return;
+  const Lane& line = line_of(lane_index);
+  if (line.first == kNil) return;
   // One packet a cycle, as every port: packets of one VC reach the router in different cycles, in order.
   if (lane.clock.free_at() > now || lane.last_injection == now) {
     wake(lane_index, std::max(lane.clock.free_at(), now + 1));
     return;
   }
   std::uint32_t before = kNil;
-  for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
+  for (std::uint32_t index = line.first; index != kNil; index = network_.messages[index].next) {
     const Message& message = network_.messages[index];
     const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
-    if (lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
+    if (may_take(lane_index, message) &&
+        lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
       inject(lane_index, index, before);
-      if (lane.first != kNil) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
+      if (line.first != kNil) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
       return;
     }
     before = index;
@@ -168,6 +191,7 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   const Cycle now = network_.calendar.current();
   const models::HardwareModel& hardware = network_.hardware;
   Lane& lane = lanes_[lane_index];
+  Lane& line = line_of(lane_index);
   Message& message = network_.messages[message_index];
 
   const std::uint32_t index = network_.packets.take();
@@ -177,7 +201,8 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   packet.vc = message.vc;
   packet.input = static_cast<std::uint8_t>(kMeshPorts + lane_index);
   packet.axis = message.axis;
-  packet.bytes = std::min(message.bytes_to_inject, hardware.packet_bytes);
+  packet.bytes = static_cast<std::uint32_t>(std::min(message.bytes_to_inject, hardware.packet_bytes));
+  if (common_line_) [[unlikely]] packet.travel = message.travel;
 
   const ExactTime tail = lane.clock.occupy(now, packet.bytes, {}, network_.injection_rate);
   lane.last_injection = now;
@@ -188,10 +213,15 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   message.bytes_to_inject -= packet.bytes;
 
   // Ready messages take turns: served ones go to the end of the line.
-  (before == kNil ? lane.first : network_.messages[before].next) = message.next;
-  if (lane.last == message_index) lane.last = before;
+  (before == kNil ? line.first : network_.messages[before].next) = message.next;
+  if (line.last == message_index) line.last = before;
   if (message.bytes_to_inject != 0) {
-    append(lane, message_index);
+    append(line, message_index);
+    if (common_line_) [[unlikely]] {
+      send_off(message);
+      pending_lanes_ |= message.ports;
+      network_.calendar.request_evaluation(*this);
+    }
   } else {
     network_.calendar.post(*this, tail.ceil(), kSendDone, message_index);
   }
@@ -209,7 +239,8 @@ void Nic::wait_for_credit(unsigned lane_index) {
   const Cycle now = network_.calendar.current();
   Cycle earliest = kNever;
   Lane& lane = lanes_[lane_index];
-  for (std::uint32_t index = lane.first; index != kNil; index = network_.messages[index].next) {
+  for (std::uint32_t index = line_of(lane_index).first; index != kNil; index = network_.messages[index].next) {
+    if (!may_take(lane_index, network_.messages[index])) continue;
     CreditCounter& counter = lanes_.credit(lane, network_.messages[index].vc);
     const Cycle next = counter.next_arrival(now);
     if (next == kNever) counter.wait();

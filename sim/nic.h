@@ -15,7 +15,8 @@ class RouterEngine;
 /// A tile's network interface: sends and receives messages. It always consumes what arrives; a message that comes before its
 /// receive is posted waits in communication buffers. With models::Fidelity::ideal a message arrives in the
 /// cycle in which it is sent, otherwise it is cut into packets and injected into the router, ready messages of an
-/// injection port in turn, packet by packet, in order of posting.
+/// injection port in turn, packet by packet, in order of posting. Where packets of a message may go by several ports, a port that is
+/// free takes the first message in line whose next packet may go by it.
 class Nic final : public sc_core::sc_module, public Client, public NicIf, public EjectionSink, public CreditSink {
   /// Updates.
   enum Kind : unsigned { kReady, kSendDone, kReceived, kInject };
@@ -25,7 +26,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
     PortClock clock;
     Cycle wake_at = kNever;
     Cycle last_injection = kNever;
-    // Ready messages, next to serve first, linked by Message::next.
+    // Ready messages, next to serve first, linked by Message::next; see line_of().
     std::uint32_t first = kNil;
     std::uint32_t last = kNil;
   };
@@ -36,6 +37,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   TileId tile_;
   unsigned vcs_;
   std::uint32_t pending_lanes_ = 0;
+  bool common_line_;                      ///< of all lanes: packets of a message may leave by several
   // What the ports are bound to: one load less than a call through a port.
   RouterEngine* router_ = nullptr;        ///< null when it is none of ours
   PacketSink* other_router_ = nullptr;
@@ -97,12 +99,17 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
  private:
   void end_of_elaboration() override;
   unsigned lane_for(TileId destination) const;
+  Lane& line_of(unsigned lane) { return lanes_[common_line_ ? 0 : lane]; }
+  bool may_take(unsigned lane, const Message& message) const {
+    return !common_line_ || (message.ports >> lane & 1U) != 0;
+  }
+  void send_off(Message& message) const;
   void prepare(std::uint32_t message);
   void first_prepared();
   void make_ready(std::uint32_t message);
   void serve(unsigned lane);
   void inject(unsigned lane, std::uint32_t message, std::uint32_t before);
-  void append(Lane& lane, std::uint32_t message);
+  void append(Lane& line, std::uint32_t message);
   void wait_for_credit(unsigned lane);
   void wake(unsigned lane, Cycle at);
   void deliver_ideal(std::uint32_t message);

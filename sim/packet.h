@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "sim/pool.h"
 #include "sim/port_clock.h"
+#include "topology/routing_policy.h"
 #include "workloads/plan.h"
 
 namespace wafersim::sim {
@@ -27,7 +28,8 @@ struct Message {
   TileId source = kNoTile;
   TileId destination = kNoTile;
   workloads::Axis axis = workloads::Axis::none;
-  std::uint8_t vc = 0;
+  std::uint8_t vc = 0;             ///< of its next packet
+  topology::OutputSet ports = 0;   ///< injection ports that its next packet may take, where they are not always the same
   Bytes bytes_to_inject = 0;
   Bytes bytes_to_eject = 0;
   Cycle injected = kNever;           ///< first packet leaves the NIC
@@ -41,6 +43,9 @@ struct Message {
   WaitHistory sender_wait{};
   std::int32_t sender_stage = 0;
   std::uint32_t tensor = 0;
+  // Not of plain policies.
+  topology::Travel travel{};       ///< of its next packet
+  std::uint64_t number = 0;        ///< among those of its source
 };
 
 /// A packet in flight. It moves through virtual cut-through routers whole: `tail` says when its last byte can go
@@ -49,15 +54,19 @@ struct alignas(64) Packet {
   std::uint32_t next = kNil;         ///< the packet behind it in its VC
   std::uint32_t message = kNil;
   TileId destination = kNoTile;
-  std::uint8_t vc = 0;
-  std::uint8_t input = 0;            ///< input port at the router it is in or on its way to
-  std::uint8_t output = 0;           ///< output port that it takes there
+  std::uint8_t vc = 0;               ///< in which it is in the router it is in or on its way to
+  std::uint8_t input = 0;            ///< input port there
+  std::uint8_t output = 0;           ///< output port that it takes there, once that is known
   workloads::Axis axis = workloads::Axis::none;
-  Bytes bytes = 0;
+  std::uint32_t bytes = 0;           ///< a VC buffer, which has to hold it, is below 4 GiB
+  std::uint8_t output_vc = 0;        ///< VC that it takes behind that port
+  topology::Travel travel{};         ///< not of plain policies; once the output is known, that of the link behind it
   Cycle queued = 0;                  ///< sum over the routers so far of (grant - first bid)
   Cycle bid_at = 0;                  ///< first bid at the router it is in
   ExactTime tail;                    ///< earliest time at which its tail can leave the router it is in
 };
+
+static_assert(sizeof(Packet) == 64);
 
 using MessagePool = Pool<Message>;
 using PacketPool = Pool<Packet>;

@@ -15,12 +15,12 @@ bool has_peer(const workloads::Op& op) { return op.kind == OpKind::send || op.ki
 }  // namespace
 
 Replicas::Replicas(const CompiledTrace& trace, const models::HardwareModel& hardware, const topology::Mesh& mesh,
-                   const topology::Routing& routing)
+                   const PacketRoutes& routes)
     : compiled_(trace),
       trace_(trace.trace()),
       hardware_(hardware),
       mesh_(mesh),
-      routing_(routing),
+      routes_(routes),
       bindings_(mesh.tile_count()),
       last_alone_(mesh.tile_count(), ~std::uint32_t{0}) {
   for (const workloads::TileBinding& binding : trace_.tiles) bindings_[binding.tile] = &binding;
@@ -34,6 +34,7 @@ bool Replicas::refuse(std::string why) {
 
 bool Replicas::collect_tiles() {
   if (trace_.replicas < 2) return refuse("there is one replica");
+  if (!routes_.plain()) return refuse("the routes of packets are not a function of place and destination");
   tiles_.resize(static_cast<std::size_t>(trace_.replicas));
   for (const workloads::TileBinding& binding : trace_.tiles) {
     tiles_.at(static_cast<std::size_t>(binding.group / trace_.pipeline_stages)).push_back(binding.tile);
@@ -192,9 +193,9 @@ bool Replicas::compare_peers(const workloads::TileBinding& binding, const std::v
 bool Replicas::compare_route(TileId source, TileId destination) {
   const int own = binding_of(source).group / trace_.pipeline_stages;
   for (TileId at = source; at != destination;) {
-    const topology::Hop hop = routing_.next(at, destination);
+    const topology::Hop hop = routes_.next(at, destination);
     for (std::size_t replica = 1; replica < tiles_.size(); ++replica) {
-      if (routing_.next(move(at, replica), move(destination, replica)) != hop) {
+      if (routes_.next(move(at, replica), move(destination, replica)) != hop) {
         return refuse("the routes of replicas differ");
       }
     }

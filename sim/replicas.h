@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sim/compiled_trace.h"
+#include "sim/packet_routes.h"
 #include "topology/mesh.h"
-#include "topology/routing.h"
 
 namespace wafersim::sim {
 
@@ -17,7 +17,7 @@ namespace wafersim::sim {
 class Replicas {
  public:
   Replicas(const CompiledTrace& trace, const models::HardwareModel& hardware, const topology::Mesh& mesh,
-           const topology::Routing& routing);
+           const PacketRoutes& routes);
 
   /// Empty when they do; otherwise why not.
   const std::string& obstacle() const { return obstacle_; }
@@ -55,7 +55,7 @@ class Replicas {
   const workloads::Trace& trace_;
   const models::HardwareModel& hardware_;
   const topology::Mesh& mesh_;
-  const topology::Routing& routing_;
+  const PacketRoutes& routes_;
   std::string obstacle_;
   std::vector<std::vector<TileId>> tiles_;
   std::vector<Vector> vectors_;

@@ -9,14 +9,14 @@
 
 namespace wafersim::sim {
 
-/// topology::Routing::next() for every packet at every router: dimension order on a mesh without faults is decided here from
-/// the two tiles' coordinates, all else by the routing function itself.
+/// topology::Routing::next() for every packet at every router: routes that are straight_first() are decided here from the two
+/// tiles' coordinates, all else by the routing function itself.
 class RouteLookup {
  public:
-  /// `routing` must outlive this. The names are those of topology::make_routing.
-  RouteLookup(const topology::Mesh& mesh, const topology::Routing& routing) : routing_(routing) {
-    const bool x_first = routing.name() == "xy";
-    if (mesh.has_faults() || (!x_first && routing.name() != "yx")) return;
+  /// `routing` must outlive this.
+  RouteLookup(const topology::Mesh& mesh, const topology::Routing& routing) : routing_(&routing) {
+    if (!routing.straight_first()) return;
+    const bool x_first = routing.straight_first() == topology::Dimension::x;
     using topology::Hop;
     const std::array<Hop, 3> along_x = {Hop::local, Hop::east, Hop::west};
     const std::array<Hop, 3> along_y = {Hop::local, Hop::south, Hop::north};
@@ -34,8 +34,12 @@ class RouteLookup {
     }
   }
 
+  /// Without a routing function; not to be asked.
+  RouteLookup() = default;
+  bool has_routing() const { return routing_ != nullptr; }
+
   topology::Hop next(TileId at, TileId destination) const {
-    if (places_.empty()) return routing_.next(at, destination);
+    if (places_.empty()) return routing_->next(at, destination);
     const Place& from = places_[at];
     const Place& to = places_[destination];
     return hops_[3 * side(from.first, to.first) + side(from.second, to.second)];
@@ -52,7 +56,7 @@ class RouteLookup {
     return static_cast<unsigned>(from < to) + 2 * static_cast<unsigned>(from > to);
   }
 
-  const topology::Routing& routing_;
+  const topology::Routing* routing_ = nullptr;
   std::vector<Place> places_;  ///< by tile; empty = ask the routing function
   std::array<topology::Hop, 9> hops_{};  ///< by side() in the first and the second dimension
 };

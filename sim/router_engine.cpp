@@ -64,18 +64,47 @@ void RouterEngine::announce(ClientHandle router, TileId tile, std::uint32_t inde
   const Cycle pipeline = network_.router_cycles;
   Packet& packet = network_.packets[index];
   packet.tail = tail_at.after(pipeline);
-  packet.output = static_cast<std::uint8_t>(output_for(tile, packet));
+  if (network_.routes.plain()) [[likely]] {
+    packet.output = static_cast<std::uint8_t>(port_of(network_.routes.next(tile, packet.destination), packet.input));
+    packet.output_vc = packet.vc;
+  } else if (network_.routes.kind() == PacketRoutes::Kind::foreseen) {
+    foresee(tile, packet);
+  }
   network_.calendar.post(router, head_at + pipeline, kArrive + packet.input, index);
 }
 
-unsigned RouterEngine::output_for(TileId tile, const Packet& packet) const {
-  const topology::Hop hop = network_.routes.next(tile, packet.destination);
+unsigned RouterEngine::port_of(topology::Hop hop, unsigned input) const {
   if (hop != topology::Hop::local) {
     require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
     return static_cast<unsigned>(hop);
   }
   if (single_local_) return kMeshPorts;
-  return kMeshPorts + (packet.input < kMeshPorts ? packet.input : kSelfLane);
+  return kMeshPorts + (input < kMeshPorts ? input : kSelfLane);
+}
+
+/// The output that a packet takes at `tile`, where no choice is left.
+[[gnu::noinline]] void RouterEngine::foresee(TileId tile, Packet& packet) const {
+  const unsigned entered = packet.travel.vc_class;
+  const topology::Hop hop = network_.routes.take(packet.travel, tile, came_by(packet.input), packet.destination, kAllOutputs,
+                                                 [](topology::Hop, const topology::VcRange&) { return 0U; });
+  packet.output = static_cast<std::uint8_t>(port_of(hop, packet.input));
+  packet.output_vc = static_cast<std::uint8_t>(network_.routes.vc_in_class(packet.vc, entered, packet.travel.vc_class));
+}
+
+/// The same here and now, by the room behind the outputs. A packet from an injection port that belongs to an output has chosen.
+[[gnu::noinline]] void RouterEngine::choose_output(Packet& packet, Cycle now) {
+  const unsigned entered = packet.travel.vc_class;
+  const topology::OutputSet offered = offered_to(packet.input, single_local_);
+  const auto room = [&](topology::Hop output, const topology::VcRange& vcs) {
+    Output& out = outputs_[static_cast<unsigned>(output)];
+    Bytes bytes = 0;
+    for (unsigned vc = vcs.first; vc < vcs.first + vcs.count; ++vc) bytes += outputs_.credit(out, vc).room(now, network_.credits);
+    return bytes;
+  };
+  const topology::Hop hop =
+      network_.routes.take(packet.travel, tile_, came_by(packet.input), packet.destination, offered, room);
+  packet.output = static_cast<std::uint8_t>(port_of(hop, packet.input));
+  packet.output_vc = static_cast<std::uint8_t>(network_.routes.vc_in_class(packet.vc, entered, packet.travel.vc_class));
 }
 
 void RouterEngine::credit(unsigned port, unsigned vc, Bytes bytes, Cycle at) {
@@ -181,7 +210,8 @@ void RouterEngine::bid_when_free(const InputVc& in, unsigned input_vc) {
   Packet& packet = network_.packets[in.head];
   const unsigned port = packet.output;
   Output& out = outputs_[port];
-  if (out.next_tile == kNoTile || out.clock.free_at() < in.free_at) {
+  const bool unknown = network_.routes.kind() == PacketRoutes::Kind::adaptive;
+  if (out.next_tile == kNoTile || out.clock.free_at() < in.free_at || unknown) {
     network_.calendar.post(*this, in.free_at, kHeadFree, input_vc);
     return;
   }
@@ -194,6 +224,7 @@ void RouterEngine::bid_when_free(const InputVc& in, unsigned input_vc) {
 void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
   Packet& packet = network_.packets[index];
   packet.bid_at = now;
+  if (network_.routes.kind() == PacketRoutes::Kind::adaptive) [[unlikely]] choose_output(packet, now);
   const unsigned port = packet.output;
   Output& out = outputs_[port];
   // An arbiter with no bids and full credits is back in its first position.
@@ -229,7 +260,7 @@ void RouterEngine::arbitrate(unsigned port, Cycle now) {
     InputVc& in = inputs_[input_vc];
     const Packet& packet = network_.packets[in.head];
     // The NIC always consumes.
-    if (port >= kMeshPorts || outputs_.credit(out, packet.vc).has_room(packet.bytes, now, network_.credits)) {
+    if (port >= kMeshPorts || outputs_.credit(out, packet.output_vc).has_room(packet.bytes, now, network_.credits)) {
       grant(port, bit, in, input_vc, now);
       if (out.bidders != 0) wake(port, out, std::max(out.clock.free_at(), now + 1));
       return;
@@ -271,8 +302,9 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   statistics.bytes_by_axis[static_cast<std::size_t>(packet.axis)] += packet.bytes;
   statistics.packets += 1;
   statistics.queued += queued;
-  outputs_.credit(out, packet.vc).take(packet.bytes);
+  outputs_.credit(out, packet.output_vc).take(packet.bytes);
   ++out.uncredited;
+  packet.vc = packet.output_vc;
   packet.input = static_cast<std::uint8_t>(opposite(port));
   forward(port, out, index, now, tail);
 }
@@ -302,7 +334,7 @@ void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycl
   Cycle earliest = kNever;
   for (std::uint64_t left = out.bidders; left != 0; left &= left - 1) {
     const unsigned input_vc = input_vc_of_bit(out, static_cast<unsigned>(std::countr_zero(left)));
-    CreditCounter& counter = outputs_.credit(out, network_.packets[inputs_[input_vc].head].vc);
+    CreditCounter& counter = outputs_.credit(out, network_.packets[inputs_[input_vc].head].output_vc);
     const Cycle next = counter.next_arrival(now);
     if (next == kNever) counter.wait();
     earliest = std::min(earliest, next);

@@ -81,7 +81,9 @@ class alignas(64) RouterEngine final : public Client {
   unsigned input_vc_of_bit(const Output& out, unsigned bit) const {
     return bit < kMeshPorts * vcs_ ? bit : bit + out.local_shift;
   }
-  unsigned output_for(TileId tile, const Packet& packet) const;
+  unsigned port_of(topology::Hop hop, unsigned input) const;
+  void foresee(TileId tile, Packet& packet) const;
+  void choose_output(Packet& packet, Cycle now);
   void announce(ClientHandle router, TileId tile, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
   void bid_when_free(const InputVc& in, unsigned input_vc);
   void start_bidding(std::uint32_t index, Cycle now);

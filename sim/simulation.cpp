@@ -34,7 +34,8 @@ std::uint64_t peak_rss_bytes() {
 double seconds_since(WallClock::time_point start) { return std::chrono::duration<double>(WallClock::now() - start).count(); }
 
 /// Throws PlanError when a message of the trace has no live way.
-const topology::Routing& checked(const topology::Routing& routing, const topology::Mesh& mesh, const workloads::Trace& trace) {
+const topology::RoutingPolicy& checked(const topology::RoutingPolicy& routing, const topology::Mesh& mesh,
+                                       const workloads::Trace& trace) {
   workloads::check_routes(trace, mesh, routing);
   return routing;
 }
@@ -42,7 +43,7 @@ const topology::Routing& checked(const topology::Routing& routing, const topolog
 }  // namespace
 
 struct Simulation::Parts {
-  Parts(const topology::Mesh& mesh_in, const topology::Routing& routing, const models::HardwareModel& hardware_in,
+  Parts(const topology::Mesh& mesh_in, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware_in,
         const workloads::Trace& trace_in, SimulationOptions options_in)
       : mesh(mesh_in),
         options(std::move(options_in)),
@@ -50,19 +51,19 @@ struct Simulation::Parts {
         trace(trace_in, hardware),
         recorder(trace_in, options.record_steps),
         calendar("calendar", hardware.clock),
-        network(calendar, mesh, checked(routing, mesh, trace_in), hardware),
+        network(calendar, mesh, checked(routing, mesh, trace_in), hardware, options.seed),
         flits(hardware.fidelity == models::Fidelity::flit ? std::make_unique<FlitMesh>("flits", mesh, network) : nullptr),
         wafer("wafer0", WaferParts{mesh, network, flits.get(), trace, recorder, shared_by_cores, options.core_factory}) {
     if (trace_in.replicas > 1) place_flows();
     if (options.record_memory) attach_timelines();
-    make_folding(routing);
+    make_folding(routing.draws());
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
   }
 
   void place_flows();
   void attach_timelines();
-  void make_folding(const topology::Routing& routing);
+  void make_folding(bool draws);
   void checkpoint();
   void set_hooks();
   FoldMeasurement folded() const;
@@ -104,7 +105,7 @@ void Simulation::Parts::place_flows() {
 }
 
 /// Folding also saves and takes up state, which is there for the networks and cores that it knows.
-void Simulation::Parts::make_folding(const topology::Routing& routing) {
+void Simulation::Parts::make_folding(bool draws) {
   if (flits) unfoldable = "flit fidelity";
   if (options.core_factory) unfoldable = "cores of the user's own";
   const bool keeps = options.on_checkpoint || !options.resume.empty();
@@ -113,7 +114,7 @@ void Simulation::Parts::make_folding(const topology::Routing& routing) {
   if (options.fold && options.on_message) unfoldable = "messages are recorded";
   if (!unfoldable.empty() || (!options.fold && !keeps)) return;
   folding = std::make_unique<Folding>(
-      FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, timelines, mesh, routing, options.fold_eagerly},
+      FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, timelines, mesh, draws, options.fold_eagerly},
       options.fold);
 }
 
@@ -253,7 +254,7 @@ void Simulation::Parts::check(const Measurements& out) const {
   }
 }
 
-Simulation::Simulation(const topology::Mesh& mesh, const topology::Routing& routing, const models::HardwareModel& hardware,
+Simulation::Simulation(const topology::Mesh& mesh, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware,
                        const workloads::Trace& trace, SimulationOptions options)
     : parts_(std::make_unique<Parts>(mesh, routing, hardware, trace, std::move(options))) {}
 

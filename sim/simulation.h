@@ -8,7 +8,7 @@
 #include "models/hardware.h"
 #include "sim/measurements.h"
 #include "topology/mesh.h"
-#include "topology/routing.h"
+#include "topology/routing_policy.h"
 #include "workloads/trace.h"
 
 namespace wafersim::sim {
@@ -21,7 +21,7 @@ struct Progress {
 };
 
 struct SimulationOptions {
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;     ///< of what packets draw, and of `shuffle`
   bool shuffle = false;       ///< visit the modules of a cycle in a random order; results must not change
   Cycle max_cycles = kNever;  ///< stop there, results marked partial
   double max_wall_seconds = 0;  ///< 0 = no limit
@@ -48,7 +48,7 @@ struct SimulationOptions {
 class Simulation {
  public:
   /// `mesh`, `routing` and `trace` must outlive the simulation.
-  Simulation(const topology::Mesh& mesh, const topology::Routing& routing, const models::HardwareModel& hardware,
+  Simulation(const topology::Mesh& mesh, const topology::RoutingPolicy& routing, const models::HardwareModel& hardware,
              const workloads::Trace& trace, SimulationOptions options = {});
   ~Simulation();
   Simulation(const Simulation&) = delete;

@@ -198,7 +198,7 @@ class StateReader {
   }
   void tile(TileId& id) {
     plain(id);
-    if (!shift_.tiles.empty()) id = shift_.tiles[id];
+    if (!shift_.tiles.empty() && id != kNoTile) id = shift_.tiles[id];
   }
   void key(std::uint64_t& key);
   void wait(WaitInterval& wait);

@@ -15,6 +15,13 @@
 /// What the state of each part between two cycles is. Included by the sources that hand archives around.
 namespace wafersim::sim {
 
+template <class Archive>
+void visit_travel(Archive& archive, topology::Travel& travel) {
+  archive.tile(travel.target);
+  archive.plain(travel.vc_class);
+  archive.plain(travel.note);
+}
+
 /// A message that has not been handed over; what its send still owes is visited by its owner.
 template <class Archive>
 void visit_record(Archive& archive, Message& message) {
@@ -22,6 +29,8 @@ void visit_record(Archive& archive, Message& message) {
   archive.tile(message.destination);
   archive.plain(message.axis);
   archive.plain(message.vc);
+  archive.plain(message.ports);
+  visit_travel(archive, message.travel);
   archive.plain(message.bytes_to_inject);
   archive.plain(message.bytes_to_eject);
   archive.plain(message.bytes);
@@ -31,6 +40,7 @@ void visit_record(Archive& archive, Message& message) {
   for (WaitInterval& wait : message.sender_wait) archive.wait(wait);
   archive.plain(message.sender_stage);
   archive.detail(message.tensor);
+  archive.detail(message.number);  // read by policies that draw, under which nothing is folded
   archive.detail(message.send_token);
   archive.detail(message.queued);
   archive.detail_time(message.injected);
@@ -44,6 +54,8 @@ void visit_record(Archive& archive, Packet& packet) {
   archive.plain(packet.vc);
   archive.plain(packet.input);
   archive.plain(packet.output);
+  archive.plain(packet.output_vc);
+  visit_travel(archive, packet.travel);
   archive.plain(packet.axis);
   archive.plain(packet.bytes);
   archive.detail(packet.queued);

@@ -28,7 +28,9 @@ class DependencyGraph {
     const auto shared = [&](unsigned vc_class) { return vcs_of_class(vc_class, wanted, classes_).first; };
     for (unsigned c = 0; c < wanted; ++c) {
       permit({shared(c), shared(c), policy.class_turns(mesh, c)});
-      if (c + 1 < wanted) permit({shared(c), shared(c + 1), policy.handover_turns(mesh, c)});
+      for (unsigned next = 0; next < wanted; ++next) {
+        if (next != c) permit({shared(c), shared(next), policy.handover_turns(mesh, c, next)});
+      }
     }
   }
 
@@ -132,6 +134,13 @@ DependencyVerdict check_dependencies(const RoutingPolicy& policy, const Mesh& me
   for (const std::uint32_t vertex : find_cycle(graph))
     verdict.cycle.push_back({vertex % mesh.link_slots(), vertex / mesh.link_slots()});
   return verdict;
+}
+
+std::optional<unsigned> channels_without_cycle(const RoutingPolicy& policy, const Mesh& mesh) {
+  for (unsigned channels = 1; channels <= policy.vc_classes(); ++channels) {
+    if (check_dependencies(policy, mesh, channels).acyclic()) return channels;
+  }
+  return std::nullopt;
 }
 
 std::string cycle_text(const DependencyVerdict& verdict, const Mesh& mesh) {

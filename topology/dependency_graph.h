@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct DependencyVerdict {
 /// are one class of the graph.
 DependencyVerdict check_dependencies(const RoutingPolicy& policy, const Mesh& mesh,
                                      unsigned virtual_channels);
+
+/// The fewest virtual channels with which the graph has no cycle; nothing when it has one whatever their number.
+std::optional<unsigned> channels_without_cycle(const RoutingPolicy& policy, const Mesh& mesh);
 
 /// The cycle tile by tile, "tile_0_0 > tile_1_0 > tile_1_1 > tile_0_0"; with several classes the class of
 /// each link behind its arrow: "tile_0_0 >0 tile_1_0 ...".

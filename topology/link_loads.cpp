@@ -1,5 +1,7 @@
 #include "topology/link_loads.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -131,6 +133,8 @@ LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& de
 
 namespace {
 
+__extension__ using Wide = unsigned __int128;
+
 /// Bytes over a cut in one direction, and the live links that can carry them.
 struct Cut {
   Bytes bytes = 0;
@@ -146,9 +150,20 @@ void add_crossings(Cuts& cuts, Direction direction, int from, int to, Bytes byte
   for (int at = from; at != to; at += step) along[static_cast<std::size_t>(at)].bytes += bytes;
 }
 
+std::string line_cut_name(Direction direction, std::size_t line) {
+  const bool columns = direction == Direction::east || direction == Direction::west;
+  const bool upwards = direction == Direction::east || direction == Direction::south;
+  return fmt::format("links from {} {} to {}", columns ? "column" : "row", line, upwards ? line + 1 : line - 1);
+}
+
 }  // namespace
 
 Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
+  const BusiestCut cut = busiest_cut(mesh, demands);
+  return ceil_div(cut.bytes, cut.links);
+}
+
+BusiestCut busiest_cut(const Mesh& mesh, const Demands& demands) {
   using enum Direction;
   const auto rows = static_cast<std::size_t>(mesh.rows()), cols = static_cast<std::size_t>(mesh.cols());
   Cuts cuts = {std::vector<Cut>(rows), std::vector<Cut>(cols), std::vector<Cut>(rows),
@@ -172,16 +187,20 @@ Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
     out_of[demand.source].bytes += demand.bytes;
     into[demand.destination].bytes += demand.bytes;
   }
-  Bytes bound = 0;
-  const auto raise = [&bound](const std::vector<Cut>& all) {
-    for (const Cut& cut : all) {
-      if (cut.links > 0) bound = std::max(bound, ceil_div(cut.bytes, cut.links));
+  BusiestCut busiest;
+  const auto consider = [&busiest](const std::vector<Cut>& all, const auto& name) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Cut& cut = all[i];
+      if (cut.links == 0 || cut.bytes == 0) continue;
+      if (Wide{cut.bytes} * busiest.links > Wide{busiest.bytes} * cut.links) busiest = {cut.bytes, cut.links, name(i)};
     }
   };
-  for (const std::vector<Cut>& along : cuts) raise(along);
-  raise(out_of);
-  raise(into);
-  return bound;
+  for (const Direction direction : kAllDirections)
+    consider(cuts[index(direction)], [direction](std::size_t line) { return line_cut_name(direction, line); });
+  const auto tile_name = [&mesh](std::size_t tile) { return mesh.name(static_cast<TileId>(tile)); };
+  consider(out_of, [&](std::size_t tile) { return "links out of " + tile_name(tile); });
+  consider(into, [&](std::size_t tile) { return "links into " + tile_name(tile); });
+  return busiest;
 }
 
 }  // namespace wafersim::topology

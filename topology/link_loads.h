@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "topology/routing.h"
@@ -60,5 +61,14 @@ LinkBytes link_loads(const Routing& routing, const Mesh& mesh, const Demands& de
 /// neighbouring rows or columns and the cuts around single tiles, of the bytes that must cross a cut one way
 /// divided by its live links, rounded up. 0 for a cut without live links.
 Bytes cut_bound(const Mesh& mesh, const Demands& demands);
+
+/// Of those cuts the one with the most bytes for each of its links, the first among equals: between columns
+/// or rows, then out of tiles, then into tiles.
+struct BusiestCut {
+  Bytes bytes = 0;
+  Bytes links = 1;
+  std::string name;  ///< "links from column 3 to 4", "links out of tile_0_0"; empty when no link is needed
+};
+BusiestCut busiest_cut(const Mesh& mesh, const Demands& demands);
 
 }  // namespace wafersim::topology

@@ -30,7 +30,9 @@ constexpr std::array kPolicies = {Policy{"o1turn", make_o1turn_routing},
 
 Travel RoutingPolicy::depart(TileId, TileId destination, std::uint64_t) const { return {destination, 0}; }
 
-TurnSets RoutingPolicy::handover_turns(const Mesh& mesh, unsigned) const {
+Travel RoutingPolicy::leave(const Travel& travel, TileId, Hop) const { return travel; }
+
+TurnSets RoutingPolicy::handover_turns(const Mesh& mesh, unsigned, unsigned) const {
   return TurnSets(mesh.link_slots(), 0);
 }
 

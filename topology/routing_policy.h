@@ -32,24 +32,31 @@ constexpr OutputSet turn_bit(Direction out) { return output_bit(to_hop(out)); }
 /// By link slot: the set of outputs, a turn_bit each, that a packet which came over this link may leave by.
 using TurnSets = std::vector<OutputSet>;
 
-/// What a packet carries of its routing: made by RoutingPolicy::depart(), kept up by arrive(). Plain data.
+/// What a packet carries of its routing: made by RoutingPolicy::depart(), kept up by arrive() and
+/// RoutingPolicy::leave(). Plain data.
 struct Travel {
   TileId target = kNoTile;  ///< where it is routed to at present: its destination, or a tile on the way there
   std::uint8_t vc_class = 0;  ///< it uses the virtual channels of vcs_of_class()
+  std::uint8_t note = 0;      ///< for the policy's own use
   bool operator==(const Travel&) const = default;
 };
 static_assert(sizeof(Travel) <= 8);
 
 /// To be called wherever a packet is, its source included, before its output is asked for: at a target that
-/// is not its destination it goes on to that in the next class.
-inline void arrive(Travel& travel, TileId at, TileId destination) {
-  if (at != travel.target || at == destination) return;
+/// is not its destination it goes on to that in the next class. Whether it does.
+inline bool arrive(Travel& travel, TileId at, TileId destination) {
+  if (at != travel.target || at == destination) return false;
   travel.target = destination;
   ++travel.vc_class;
+  return true;
 }
 
 /// How packets find their way on one mesh. What a packet may do depends on where it is, the direction it came
 /// in, and its Travel. Stateless after construction, safe to call from many threads.
+///
+/// At each tile, in this order: arrive() where a target may be reached on the way; outputs(), or next() of
+/// fixed(), one of which is taken; leave() with it. The class that leave() returns is that of the channel
+/// behind the output. The next tile goes on with that Travel.
 ///
 /// Policies are of three kinds. Fixed: derived from Routing, the output is a function of place and
 /// destination. Drawn: a packet's random number decides in depart(), from then on its way is fixed. Adaptive:
@@ -67,6 +74,13 @@ class RoutingPolicy {
   /// How a packet starts at its source. `draw` is packet_draw() of the packet.
   virtual Travel depart(TileId source, TileId destination, std::uint64_t draw) const;
 
+  /// Whether leave() changes anything: who asks for every packet at every router leaves the call out if not.
+  virtual bool restates() const { return false; }
+  /// The Travel with which a packet that has `travel` at `at` goes over the link of `output`, a direction.
+  /// Where classes depend on the link and not only on the packet, they change here: on rings, say, from the
+  /// link across the dateline on.
+  virtual Travel leave(const Travel& travel, TileId at, Hop output) const;
+
   /// The routing function by which packets of a class find their target; nullptr for adaptive policies. Those
   /// who ask for every packet at every router ask this one, without a virtual call where it is
   /// straight_first().
@@ -76,10 +90,12 @@ class RoutingPolicy {
   /// anew.
   virtual OutputSet outputs(TileId at, Hop came, const Travel& travel) const = 0;
 
-  /// The turns that packets of a class may take within it: at least those that outputs() permits.
+  /// The turns (going straight on included) from a link over which packets go in a class to one over which
+  /// they go in the same class: at least those that outputs() permits.
   virtual TurnSets class_turns(const Mesh& mesh, unsigned vc_class) const = 0;
-  /// From the links of a class to those of the next one: the turns of arrive(). None unless a policy says so.
-  virtual TurnSets handover_turns(const Mesh& mesh, unsigned vc_class) const;
+  /// From the links of one class to those of another: turns with arrive() or leave(). None unless a policy
+  /// says so.
+  virtual TurnSets handover_turns(const Mesh& mesh, unsigned from_class, unsigned to_class) const;
 
   /// What demands load the links with: exact where routes are fixed, the mean over all draws, or, where
   /// packets choose, as if the bytes were split evenly at each tile. Throws PlanError when a demand has no

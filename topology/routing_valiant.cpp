@@ -47,8 +47,8 @@ class ValiantRouting final : public RoutingPolicy {
   }
   TurnSets class_turns(const Mesh& mesh, unsigned) const override { return base_->permitted_turns(mesh); }
   /// Any live tile may be the one between, and a packet may go on from there in any direction, back included.
-  TurnSets handover_turns(const Mesh& mesh, unsigned vc_class) const override {
-    if (vc_class != 0) return TurnSets(mesh.link_slots(), 0);
+  TurnSets handover_turns(const Mesh& mesh, unsigned from_class, unsigned) const override {
+    if (from_class != 0) return TurnSets(mesh.link_slots(), 0);
     return live_turns(mesh, [](LinkId, TileId, Direction) { return true; });
   }
 

@@ -41,7 +41,7 @@ TEST(TopologyCommand, LinkLoadsAreThoseOfARun) {
   }
 }
 
-TEST(TopologyCommand, ExaminesEveryRoutingAndOthersSayWhichCanBeSimulated) {
+TEST(TopologyCommand, ExaminesEveryRoutingThatCanBeSimulated) {
   const Workplace work;
   work.write("s.yaml", kSmallScenario);
   for (const std::string routing :
@@ -50,13 +50,10 @@ TEST(TopologyCommand, ExaminesEveryRoutingAndOthersSayWhichCanBeSimulated) {
     const Outcome outcome = work.wafersim("topology --json" + set);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(nlohmann::json::parse(outcome.out)["routing"]["name"], routing);
-    for (const char* command : {"run", "check"}) {
-      const Outcome refused = work.wafersim(command + set);
-      EXPECT_EQ(refused.status, 3);
-      EXPECT_EQ(refused.err,
-                "wafersim: error: router.routing: '" + routing +
-                    "' cannot be simulated in this version, only examined by `wafersim topology`; valid: "
-                    "xy, yx, table, balanced\n");
+    EXPECT_EQ(work.wafersim("check --json" + set).status, 0);
+    for (const char* fidelity : {"packet", "flit"}) {
+      const Outcome run = work.wafersim("run --quiet --force -o out" + set + " --set network.fidelity=" + fidelity);
+      EXPECT_EQ(run.status, 0) << routing << ", " << fidelity << ": " << run.err;
     }
   }
 }
@@ -70,6 +67,13 @@ TEST(TopologyCommand, ADeadlockIsPrintedAndExitsWithThree) {
   EXPECT_TRUE(contains(outcome.err, "router.routing: o1turn can deadlock on this mesh with one class"))
       << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "tile_0_0 > tile_")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "; valid: router.virtual_channels of 2 or more\n")) << outcome.err;
+  for (const std::string command : {"check", "run -o out"}) {
+    const Outcome refused =
+        work.wafersim(command + " s.yaml --set router.routing=o1turn --set router.virtual_channels=1");
+    EXPECT_EQ(refused.status, 3);
+    EXPECT_TRUE(contains(refused.err, "; valid: router.virtual_channels of 2 or more\n")) << refused.err;
+  }
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["dependency_graph"]["acyclic"], false);
 }
 

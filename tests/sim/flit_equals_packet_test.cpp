@@ -7,6 +7,7 @@
 #include "tests/sim/dump.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
+#include "tests/topology/dateline_ring.h"
 #include "tests/workloads/lowering_fixture.h"
 
 namespace wafersim::test {
@@ -65,22 +66,73 @@ std::string text_of(const FlowResult& result) {
   return text;
 }
 
+/// Both engines, and now and then each of them with its routers in another order.
+void expect_equal_engines(Drawn drawn, const std::vector<Flow>& flows, bool shuffled) {
+  const topology::Mesh mesh(drawn.mesh);
+  const auto run = [&](models::Fidelity fidelity, bool shuffle) {
+    return isolated_text([&] {
+      drawn.hardware.fidelity = fidelity;
+      return text_of(run_flows(mesh, drawn.hardware, flows, drawn.routing, shuffle));
+    });
+  };
+  const std::string packets = run(models::Fidelity::packet, false);
+  EXPECT_EQ(first_difference(packets, run(models::Fidelity::flit, false)), "");
+  if (!shuffled) return;
+  EXPECT_EQ(first_difference(packets, run(models::Fidelity::flit, true)), "") << "shuffled flits";
+  EXPECT_EQ(first_difference(packets, run(models::Fidelity::packet, true)), "") << "shuffled packets";
+}
+
 TEST(FlitEqualsPacket, OnRandomTraffic) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
     RandomStream random(seed, "flit_equals_packet");
-    Drawn drawn = draw_machine(random);
-    const topology::Mesh mesh(drawn.mesh);
-    const std::vector<Flow> flows = draw_flows(random, mesh);
-    const auto run = [&](models::Fidelity fidelity, bool shuffle) {
-      return isolated_text([&] {
-        drawn.hardware.fidelity = fidelity;
-        return text_of(run_flows(mesh, drawn.hardware, flows, drawn.routing, shuffle));
-      });
-    };
-    const std::string packets = run(models::Fidelity::packet, false);
-    EXPECT_EQ(first_difference(packets, run(models::Fidelity::flit, false)), "") << "seed " << seed;
-    if (seed % 4 == 0) {
-      EXPECT_EQ(first_difference(packets, run(models::Fidelity::flit, true)), "") << "seed " << seed << ", shuffled";
+    const Drawn drawn = draw_machine(random);
+    expect_equal_engines(drawn, draw_flows(random, topology::Mesh(drawn.mesh)), seed % 4 == 0);
+  }
+}
+
+/// The choices of adaptive policies, too: both engines see the same credits in the cycle in which a packet first bids.
+TEST(FlitEqualsPacket, UnderEveryRoutingPolicy) {
+  for (const std::string& routing : topology::routing_policy_names()) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      SCOPED_TRACE(routing + " " + std::to_string(seed));
+      RandomStream random(seed, "flit_equals_packet." + routing);
+      Drawn drawn = draw_machine(random);
+      drawn.routing = routing;
+      const topology::Mesh mesh(drawn.mesh);
+      const auto classes = static_cast<int>(topology::make_routing_policy(routing, mesh)->vc_classes());
+      drawn.hardware.virtual_channels = classes + static_cast<int>(random.below(4));
+      expect_equal_engines(drawn, draw_flows(random, mesh), seed % 4 == 0);
+    }
+  }
+}
+
+/// A policy that restates the class of a packet on its way: on a ring that no one class keeps free of deadlock.
+TEST(FlitEqualsPacket, WhereTheClassChangesOnTheWay) {
+  const topology::Mesh mesh({{2, 2}, {}, {}});
+  const topology::DatelineRing ring;
+  for (const int channels : {2, 3, 4}) {
+    for (const models::NicPorts ports : {models::NicPorts::single, models::NicPorts::per_direction}) {
+      models::HardwareModel hardware = plain_hardware(4 * kFlit, Rational(kFlit), 1, 2);
+      hardware.virtual_channels = channels;
+      hardware.nic_ports = ports;
+      hardware.vc_buffer_bytes = hardware.packet_bytes;
+      hardware.flit.flit_bytes = kFlit;
+      hardware.flit.vc_buffer_flits = 4;
+      std::vector<Flow> flows;
+      for (TileId from = 0; from < 4; ++from) {
+        for (TileId to = 0; to < 4; ++to) flows.push_back({from, to, 100 * kFlit, 0});
+      }
+      const auto run = [&](models::Fidelity fidelity, models::Switching switching) {
+        return isolated_text([&] {
+          hardware.fidelity = fidelity;
+          hardware.flit.switching = switching;
+          return text_of(run_flows(mesh, ring, hardware, flows));
+        });
+      };
+      const std::string packets = run(models::Fidelity::packet, models::Switching::cut_through);
+      EXPECT_EQ(first_difference(packets, run(models::Fidelity::flit, models::Switching::cut_through)), "");
+      EXPECT_NE(run(models::Fidelity::flit, models::Switching::wormhole), "");
     }
   }
 }

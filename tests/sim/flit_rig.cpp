@@ -35,7 +35,7 @@ FlitRun run_packets(const topology::Mesh& mesh, const models::HardwareModel& har
   options.packets = &packets;
   options.shuffle = shuffle;
   options.on_packet = [&](const sim::DeliveredPacket& packet) { result.delivered.push_back(packet); };
-  const auto policy = topology::make_routing(routing, mesh);
+  const auto policy = topology::make_routing_policy(routing, mesh);
   result.measurement = sim::run_flit_traffic(mesh, *policy, hardware, spec, options);
   std::stable_sort(result.delivered.begin(), result.delivered.end(), [](const auto& a, const auto& b) {
     return std::tie(a.created, a.source) < std::tie(b.created, b.source);
@@ -46,7 +46,7 @@ FlitRun run_packets(const topology::Mesh& mesh, const models::HardwareModel& har
 std::vector<sim::TrafficMeasurement> run_seeds(const topology::Mesh& mesh, const models::HardwareModel& hardware,
                                                const workloads::TrafficSpec& spec, int seeds) {
   std::vector<sim::TrafficMeasurement> runs;
-  const auto policy = topology::make_routing(hardware.routing, mesh);
+  const auto policy = topology::make_routing_policy(hardware.routing, mesh);
   for (int seed = 1; seed <= seeds; ++seed) {
     sim::FlitTrafficOptions options;
     options.seed = static_cast<std::uint64_t>(seed);

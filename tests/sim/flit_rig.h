@@ -6,6 +6,7 @@
 #include "models/hardware.h"
 #include "sim/flit_traffic.h"
 #include "topology/mesh.h"
+#include "topology/routing.h"
 #include "workloads/synthetic_traffic.h"
 
 namespace wafersim::test {

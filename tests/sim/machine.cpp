@@ -32,6 +32,11 @@ void default_buffers(models::HardwareModel& hardware) {
 
 FlowResult run_flows(const topology::Mesh& mesh, const models::HardwareModel& hardware, const std::vector<Flow>& flows,
                      const std::string& routing, bool shuffle) {
+  return run_flows(mesh, *topology::make_routing_policy(routing, mesh), hardware, flows, shuffle);
+}
+
+FlowResult run_flows(const topology::Mesh& mesh, const topology::RoutingPolicy& policy, const models::HardwareModel& hardware,
+                     const std::vector<Flow>& flows, bool shuffle) {
   const workloads::Trace trace = workloads::flow_trace(flows);
   FlowResult result;
   result.messages.resize(flows.size());
@@ -40,13 +45,14 @@ FlowResult run_flows(const topology::Mesh& mesh, const models::HardwareModel& ha
   options.on_message = [&](const sim::MessageRecord& record) {
     result.messages[record.key & 0xffffff] = record;  // the channel is the lowest 24 bits of a key
   };
-  result.measurements = run_trace(mesh, hardware, trace, options, routing);
+  sim::Simulation simulation(mesh, policy, hardware, trace, std::move(options));
+  result.measurements = simulation.run();
   return result;
 }
 
 sim::Measurements run_trace(const topology::Mesh& mesh, const models::HardwareModel& hardware, const workloads::Trace& trace,
                             sim::SimulationOptions options, const std::string& routing) {
-  const auto policy = topology::make_routing(routing, mesh);
+  const auto policy = topology::make_routing_policy(routing, mesh);
   sim::Simulation simulation(mesh, *policy, hardware, trace, std::move(options));
   return simulation.run();
 }

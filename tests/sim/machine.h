@@ -26,6 +26,9 @@ struct FlowResult {
 FlowResult run_flows(const topology::Mesh& mesh, const models::HardwareModel& hardware, const std::vector<Flow>& flows,
                      const std::string& routing = "xy", bool shuffle = false);
 
+FlowResult run_flows(const topology::Mesh& mesh, const topology::RoutingPolicy& policy, const models::HardwareModel& hardware,
+                     const std::vector<Flow>& flows, bool shuffle = false);
+
 /// Runs a trace. One call in a process.
 sim::Measurements run_trace(const topology::Mesh& mesh, const models::HardwareModel& hardware, const workloads::Trace& trace,
                             sim::SimulationOptions options = {}, const std::string& routing = "xy");

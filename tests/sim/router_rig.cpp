@@ -58,7 +58,7 @@ RouterRig::RouterRig(models::HardwareModel hardware)
       mesh_({{3, 3}, {}, {}}),
       routing_(topology::make_routing("xy", mesh_)),
       calendar_(std::make_unique<sim::Calendar>("calendar", hardware_.clock)),
-      network_(std::make_unique<sim::NetworkContext>(*calendar_, mesh_, *routing_, hardware_)),
+      network_(std::make_unique<sim::NetworkContext>(*calendar_, mesh_, *routing_, hardware_, 1)),
       router_(std::make_unique<sim::Router>("router", kHere, *network_)),
       script_(std::make_unique<Script>(*calendar_)),
       nic_(std::make_unique<LocalNic>("nic", *this)) {
@@ -81,7 +81,7 @@ void RouterRig::arrive(Cycle head_at, Cycle tail_at, unsigned input, unsigned vc
   packet.destination = destination;
   packet.input = static_cast<std::uint8_t>(input);
   packet.vc = static_cast<std::uint8_t>(vc);
-  packet.bytes = bytes;
+  packet.bytes = static_cast<std::uint32_t>(bytes);
   packet.message = 0;
   // A neighbour tells at its grant, one link before.
   const Cycle told_at = head_at - std::min(head_at, hardware_.link_cycles);

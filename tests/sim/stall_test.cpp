@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "tests/sim/hand_trace.h"
 #include "tests/sim/machine.h"
+#include "tests/topology/dateline_ring.h"
 
 /// What cannot go on ends with an error that says who waits for what; nothing ends silently.
 namespace wafersim::test {
@@ -101,24 +102,6 @@ TEST(Stall, BufferThatHoldsNoPacket) {
                {"2 of 2 tiles", "tile_0_0", "waits for 100 B from tile_0_0"});
 }
 
-/// Clockwise round a 2x2 mesh, whatever the destination: packets of four tiles can wait for each other's
-/// buffers.
-class Clockwise : public topology::Routing {
- public:
-  explicit Clockwise(const topology::Mesh& mesh) : mesh_(mesh) {}
-  const std::string& name() const override { return name_; }
-  topology::Hop next(TileId at, TileId destination) const override {
-    if (at == destination) return topology::Hop::local;
-    const topology::Coord place = mesh_.coord(at);
-    if (place.y == 0) return place.x == 0 ? topology::Hop::east : topology::Hop::south;
-    return place.x == 1 ? topology::Hop::west : topology::Hop::north;
-  }
-
- private:
-  const topology::Mesh& mesh_;
-  std::string name_ = "clockwise";
-};
-
 TEST(Stall, PacketsThatHoldEachOthersBuffersAreNamed) {
   models::HardwareModel hardware = machine();
   hardware.virtual_channels = 1;
@@ -127,7 +110,7 @@ TEST(Stall, PacketsThatHoldEachOthersBuffersAreNamed) {
   // Everybody sends a long message to the opposite corner.
   const workloads::Trace trace =
       workloads::flow_trace({{0, 3, 640, 0}, {1, 2, 640, 0}, {3, 0, 640, 0}, {2, 1, 640, 0}});
-  const Clockwise routing(mesh);
+  const topology::Clockwise routing;
   sim::Simulation simulation(mesh, routing, hardware, trace);
   try {
     simulation.run();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dateline_ring.h"
 #include "random_faults.h"
 #include "topology/dependency_graph.h"
 #include "topology/routing.h"
@@ -36,20 +37,6 @@ class EveryTurn : public Routing {
 
   std::string name_ = "every_turn";
   std::unique_ptr<Routing> xy_;
-};
-
-/// On a 2x2 mesh: clockwise to the destination, over up to three links.
-class Clockwise : public Routing {
- public:
-  const std::string& name() const override { return name_; }
-  Hop next(TileId at, TileId destination) const override {
-    if (at == destination) return Hop::local;
-    constexpr Hop clockwise[] = {Hop::east, Hop::south, Hop::north, Hop::west};
-    return clockwise[at];
-  }
-
- private:
-  std::string name_ = "clockwise";
 };
 
 std::vector<LinkId> cycle_of(const RoutingPolicy& policy, const Mesh& mesh) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "dateline_ring.h"
 #include "policy_states.h"
 #include "random_faults.h"
 #include "topology/adaptive_routing.h"
@@ -47,7 +48,9 @@ void expect_circle(const DependencyVerdict& verdict, const RoutingPolicy& policy
     OutputSet turns = 0;
     for (unsigned c = 0; c < policy.vc_classes(); ++c) {
       turns |= policy.class_turns(mesh, c)[channel.link];
-      turns |= policy.handover_turns(mesh, c)[channel.link];
+      for (unsigned to = 0; to < policy.vc_classes(); ++to) {
+        if (to != c) turns |= policy.handover_turns(mesh, c, to)[channel.link];
+      }
     }
     ASSERT_NE(turns & turn_bit(Mesh::link_direction(next.link)), 0);
   }
@@ -111,6 +114,7 @@ TEST(PolicyDeadlock, WithoutSeparateClassesTwoPoliciesHaveACycle) {
     EXPECT_TRUE(check_dependencies(*policy, mesh, 12).acyclic());
     const DependencyVerdict verdict = check_dependencies(*policy, mesh, 1);
     EXPECT_EQ(verdict.classes, 1u);
+    EXPECT_EQ(channels_without_cycle(*policy, mesh), 2u);
     expect_circle(verdict, *policy, mesh);
   }
 }
@@ -191,6 +195,21 @@ TEST(PolicyDeadlock, TheGraphHasTheDependenciesOfItsRules) {
   // Two of eight turns are forbidden, in negative_first as in the others.
   for (const char* name : {"west_first", "north_last", "negative_first"})
     EXPECT_EQ(verdict(name, 1).dependencies, straight + corner + corner / 2) << name;
+}
+
+// Four links in a ring: in one class they wait for each other; with the class changed at one of them they form a spiral, the
+// three of the second class that are used being those from the dateline on.
+TEST(PolicyDeadlock, AClassThatChangesOnTheWayBreaksARing) {
+  const Mesh mesh = plain_mesh(2, 2);
+  const DatelineRing policy;
+  expect_connected(policy, mesh, false);
+  const DependencyVerdict one = check_dependencies(policy, mesh, 1);
+  EXPECT_EQ(one.cycle.size(), 4u);
+  const DependencyVerdict two = check_dependencies(policy, mesh, 2);
+  EXPECT_TRUE(two.acyclic()) << cycle_text(two, mesh);
+  EXPECT_EQ(two.dependencies, 2u + 1 + 2);
+  EXPECT_EQ(channels_without_cycle(policy, mesh), 2u);
+  EXPECT_EQ(channels_without_cycle(Clockwise(), mesh), std::nullopt);
 }
 
 TEST(PolicyDeadlock, TheCycleIsPrintedTileByTileWithItsClasses) {

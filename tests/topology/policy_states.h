@@ -40,29 +40,30 @@ struct PacketState {
   TileId at;
   Hop came;
   Travel travel;
-  auto key() const { return std::tuple(at, came, travel.target, travel.vc_class); }
+  auto key() const { return std::tuple(at, came, travel.target, travel.vc_class, travel.note); }
 };
 
 /// All states in which a packet from `source` to `destination` can be that started with `start`, visited once
-/// each: calls `visit(state, outputs)` after arrive(), and `leave(state, direction)` for each link that it
-/// may take.
+/// each: calls `visit(state, outputs)` after arrive(), and `leave(state, entered, direction, left)` for each link
+/// that it may take: the class of the link it came over, and that of this link.
 template <class Visit, class Leave>
 void for_each_state(const RoutingPolicy& policy, const Mesh& mesh, TileId source, TileId destination,
                     Travel start, const Visit& visit, const Leave& leave) {
   std::vector<PacketState> open = {{source, Hop::local, start}};
-  std::set<decltype(open[0].key())> seen;
+  std::set<std::pair<unsigned, decltype(open[0].key())>> seen;  // with the class of the link it came over
   while (!open.empty()) {
     PacketState state = open.back();
     open.pop_back();
     const unsigned entered = state.travel.vc_class;
     arrive(state.travel, state.at, destination);
-    if (!seen.insert(state.key()).second) continue;
+    if (!seen.insert({entered, state.key()}).second) continue;
     const OutputSet outputs = policy.outputs(state.at, state.came, state.travel);
     visit(state, outputs);
     for (const Direction out : kAllDirections) {
       if ((outputs & turn_bit(out)) == 0) continue;
-      leave(state, entered, out);
-      open.push_back({mesh.neighbour(state.at, out), to_hop(out), state.travel});
+      const Travel onward = policy.leave(state.travel, state.at, to_hop(out));
+      leave(state, entered, out, unsigned{onward.vc_class});
+      open.push_back({mesh.neighbour(state.at, out), to_hop(out), onward});
     }
   }
 }
@@ -71,10 +72,10 @@ void for_each_state(const RoutingPolicy& policy, const Mesh& mesh, TileId source
 /// takes turns that the policy names. With `minimal` each hop brings it nearer, so it arrives after
 /// distance() hops.
 inline void expect_connected(const RoutingPolicy& policy, const Mesh& mesh, bool minimal) {
-  std::vector<TurnSets> turns, handovers;
-  for (unsigned c = 0; c < policy.vc_classes(); ++c) {
-    turns.push_back(policy.class_turns(mesh, c));
-    handovers.push_back(policy.handover_turns(mesh, c));
+  std::map<std::pair<unsigned, unsigned>, TurnSets> turns;  // by class before and after
+  for (unsigned from = 0; from < policy.vc_classes(); ++from) {
+    for (unsigned to = 0; to < policy.vc_classes(); ++to)
+      turns[{from, to}] = from == to ? policy.class_turns(mesh, from) : policy.handover_turns(mesh, from, to);
   }
   for (TileId source = 0; source < mesh.tile_count(); ++source) {
     for (TileId destination = 0; destination < mesh.tile_count(); ++destination) {
@@ -88,7 +89,7 @@ inline void expect_connected(const RoutingPolicy& policy, const Mesh& mesh, bool
           }
           ASSERT_LT(state.travel.vc_class, policy.vc_classes());
         };
-        const auto leave = [&](const PacketState& state, unsigned entered, Direction out) {
+        const auto leave = [&](const PacketState& state, unsigned entered, Direction out, unsigned left) {
           ASSERT_TRUE(mesh.link_alive(Mesh::link(state.at, out)));
           const TileId next = mesh.neighbour(state.at, out);
           if (minimal) {
@@ -97,8 +98,9 @@ inline void expect_connected(const RoutingPolicy& policy, const Mesh& mesh, bool
           const std::optional<Direction> came = to_direction(state.came);
           if (!came) return;
           const LinkId link = Mesh::link(mesh.neighbour(state.at, opposite(*came)), *came);
-          const TurnSets& permitted = (entered == state.travel.vc_class ? turns : handovers)[entered];
-          ASSERT_NE(permitted[link] & turn_bit(out), 0) << policy.name() << ": a turn that it does not name";
+          ASSERT_LT(left, policy.vc_classes());
+          ASSERT_NE(turns.at(std::pair(entered, left))[link] & turn_bit(out), 0)
+              << policy.name() << ": a turn that it does not name";
         };
         for_each_state(policy, mesh, source, destination, start, visit, leave);
         if (::testing::Test::HasFatalFailure()) return;
