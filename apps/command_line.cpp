@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/quantity.h"
 
 namespace wafersim::apps {
 namespace {
@@ -30,6 +31,16 @@ void add_wave(CLI::App& command, WaveArguments& arguments) {
                                    ->allow_extra_args(false);
   file->needs(routers);
   routers->needs(file);
+}
+
+double seconds_of(const std::string& text) {
+  Duration duration;
+  std::string error;
+  if (!parse_quantity(text, duration, error)) throw CLI::ValidationError("--checkpoint-every", error);
+  if (duration.in_cycles || duration.value <= Rational(0)) {
+    throw CLI::ValidationError("--checkpoint-every", "'" + text + "' is not a time above 0, such as 60s");
+  }
+  return duration.value.to_double();
 }
 
 CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
@@ -62,6 +73,17 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
                   "Stop after this many seconds of wall time; the results are marked as partial")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
+  run->add_option_function<std::string>(
+         "--fold", [&arguments](const std::string& word) { arguments.fold = word == "auto"; },
+         "auto: simulate what repeats once, the results are the same; off: simulate everything [auto]")
+      ->type_name("auto|off")
+      ->check(CLI::IsMember({"auto", "off"}));
+  run->add_option_function<std::string>(
+         "--checkpoint-every",
+         [&arguments](const std::string& text) { arguments.checkpoint_seconds = seconds_of(text); },
+         "Keep the state of the run in DIR/checkpoint.bin, this often and when the run is stopped")
+      ->type_name("TIME");
+  run->add_flag("--resume", arguments.resume, "Go on from DIR/checkpoint.bin");
   run->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
   return run;
 }

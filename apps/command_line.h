@@ -32,6 +32,9 @@ struct RunArguments {
   bool report = false;
   std::vector<std::string> report_tiles;  ///< by name
   bool force = false;
+  bool fold = true;
+  bool resume = false;
+  double checkpoint_seconds = 0;  ///< 0 = no checkpoints
   Cycle max_cycles = kNever;
   double max_wall_seconds = 0;  ///< 0 = no limit
 };

@@ -14,11 +14,13 @@
 #include "apps/refuse.h"
 #include "apps/warnings.h"
 #include "base/error.h"
+#include "report/checkpoint_file.h"
 #include "report/message_log.h"
 #include "report/page.h"
 #include "report/run_directory.h"
 #include "report/waveform.h"
 #include "sim/simulation.h"
+#include "workloads/fingerprint.h"
 
 namespace wafersim::apps {
 namespace {
@@ -63,7 +65,25 @@ std::vector<TileId> report_tiles(const RunArguments& arguments, const PreparedRu
   return result;
 }
 
-sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run,
+report::CheckpointOwner owner_of(const RunArguments& arguments, const PreparedRun& run) {
+  return {config::to_json(run.scenario), workloads::fingerprint(run.plan.trace),
+          arguments.memory || !arguments.memory_tiles.empty()};
+}
+
+/// Throws Error where the run could not keep its state.
+void check_checkpoints(const RunArguments& arguments, const PreparedRun& run) {
+  if (arguments.checkpoint_seconds == 0 && !arguments.resume) return;
+  const char* const option = arguments.resume ? "--resume" : "--checkpoint-every";
+  const auto refuse_option = [&](const std::string& why) {
+    throw Error(ExitStatus::scenario, std::string(option) + ": " + why);
+  };
+  if (arguments.messages) refuse_option("a run with --messages cannot be taken up again: its log is not kept");
+  if (run.hardware.fidelity == models::Fidelity::flit) {
+    refuse_option("the state of the flit engine cannot be kept (network.fidelity: flit); take packet or ideal");
+  }
+}
+
+sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run, const fs::path& directory,
                            report::MessageLog* messages, const std::vector<TileId>& watched, report::Waveform* wave) {
   ProgressBar progress(!arguments.quiet);
   sim::SimulationOptions options;
@@ -83,6 +103,17 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   options.max_cycles = arguments.max_cycles;
   options.max_wall_seconds = arguments.max_wall_seconds;
   options.interrupted = InterruptGuard::interrupted;
+  options.fold = arguments.fold;
+  const fs::path checkpoint = directory / report::kCheckpointFile;
+  report::CheckpointOwner owner;
+  if (arguments.resume || arguments.checkpoint_seconds > 0) owner = owner_of(arguments, run);
+  std::vector<char> kept;
+  if (arguments.resume) kept = report::read_checkpoint(checkpoint, owner);
+  options.resume = kept;
+  if (arguments.checkpoint_seconds > 0) {
+    options.checkpoint_seconds = arguments.checkpoint_seconds;
+    options.on_checkpoint = [&](std::span<const char> bytes) { report::write_checkpoint(checkpoint, owner, bytes); };
+  }
   if (messages != nullptr) {
     options.on_message = [messages](const sim::MessageRecord& message) { messages->add(message); };
   }
@@ -121,6 +152,7 @@ ExitStatus run_command(const RunArguments& arguments) {
   if (wants_report(arguments)) report::require_page();
   const PreparedRun run(arguments.scenario);
   if (wants_report(arguments)) report::require_page_for(run.plan.trace.tiles.size());
+  check_checkpoints(arguments, run);
   if (!arguments.quiet) {
     for (const std::string& warning : warnings_of(run)) print_warning(warning);
   }
@@ -139,7 +171,7 @@ ExitStatus run_command(const RunArguments& arguments) {
   if (!watched.empty()) wave.emplace(arguments.wave.path, run.mesh, watched, run.hardware);
 
   const sim::Measurements measurements =
-      simulate(arguments, run, messages ? &*messages : nullptr, watched, wave ? &*wave : nullptr);
+      simulate(arguments, run, directory, messages ? &*messages : nullptr, watched, wave ? &*wave : nullptr);
   const config::Scenario& scenario = run.scenario;
   const analysis::RunSummary summary = analysis::summarize(
       {scenario.model, scenario.training, run.hardware, run.mesh, run.plan.memory, measurements});
@@ -153,6 +185,7 @@ ExitStatus run_command(const RunArguments& arguments) {
   if (wave) wave->commit();
   report::write_run(directory, context, arguments.messages);
   if (wants_report(arguments)) report::write_page(directory);
+  if (!measurements.partial) report::remove_checkpoint(directory);
   show(arguments, context, directory);
   const bool interrupted = measurements.partial && measurements.stopped_by == "interrupt";
   return interrupted ? ExitStatus::interrupted : ExitStatus::done;

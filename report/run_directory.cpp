@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "report/activity_tables.h"
 #include "report/atomic_file.h"
+#include "report/checkpoint_file.h"
 #include "report/csv_tables.h"
 
 namespace wafersim::report {
@@ -35,7 +36,7 @@ bool holds(const fs::path& path, const char* key) {
 }
 
 bool holds_a_run(const fs::path& directory) {
-  return holds(directory / kSummaryFile, "wafersim_version") || holds(directory / kTrafficFile, "ideal_saturation");
+  return fs::exists(directory / kCheckpointFile) || holds(directory / kSummaryFile, "wafersim_version") || holds(directory / kTrafficFile, "ideal_saturation");
 }
 
 bool holds_nothing(const fs::path& directory) {

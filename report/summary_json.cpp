@@ -123,6 +123,14 @@ Json machine_block(const models::HardwareModel& hardware) {
           {"link_bytes_per_cycle", hardware.link_bytes_per_cycle.to_double()}};
 }
 
+Json fold_block(const sim::FoldMeasurement& fold) {
+  return {{"skipped_periods", fold.skipped_periods},
+          {"skipped_cycles", fold.skipped_cycles},
+          {"period_cycles", fold.skipped_periods == 0 ? Json(nullptr) : Json(fold.period_cycles)},
+          {"replicas_folded", fold.replicas_folded},
+          {"stopped_by", fold.stopped_by}};
+}
+
 Json engine_block(const RunContext& run) {
   const sim::EngineMeasurement& engine = run.measurements.engine;
   return {{"fidelity", fidelity_name(run.hardware.fidelity)},
@@ -131,7 +139,8 @@ Json engine_block(const RunContext& run) {
           {"peak_rss_bytes", engine.peak_rss_bytes},
           {"events", engine.events},
           {"packet_hops_per_cpu_second", engine.packet_hops_per_cpu_second},
-          {"folded_fraction", 0.0}};
+          {"folded_fraction", engine.fold.fraction},
+          {"fold", fold_block(engine.fold)}};
 }
 
 Json stopped_by(const sim::Measurements& measurements) {

@@ -97,11 +97,16 @@ void Calendar::tick() {
     planned_ = kNever;
     if (outside_now() > limit_) return stop_at_limit();  // a process outside asked for it
     now_ = outside_now();
+    if (start_ && !start()) return;
     for (int cycles = run_ahead_ ? kCyclesAhead : 1; cycles > 0; --cycles) {
       running_ = true;
       move_near();
       run_cycle();
       running_ = false;
+      if (boundary_wanted_) [[unlikely]] {
+        boundary_wanted_ = false;
+        boundary_();
+      }
       const Cycle next = next_busy_cycle();
       if (!may_go_on(next)) break;
       if (cycles == 1) {
@@ -116,6 +121,62 @@ void Calendar::tick() {
     running_ = false;
     failure_ = std::current_exception();
     sc_core::sc_stop();
+  }
+}
+
+/// Runs the hook and goes to the first busy cycle behind what it left; false when there is none to run.
+bool Calendar::start() {
+  std::exchange(start_, nullptr)();
+  const Cycle next = next_busy_cycle();
+  if (!may_go_on(next)) return false;
+  now_ = next;
+  return true;
+}
+
+std::vector<Calendar::Pending> Calendar::pending() const {
+  std::vector<Pending> all;
+  const auto start = static_cast<std::size_t>(now_ % kWheel);
+  for (std::size_t offset = 0; offset < kWheel; ++offset) {
+    const std::size_t slot = first_occupied((start + offset) % kWheel);
+    const std::size_t next = slot == kWheel ? first_occupied(0) : slot;
+    if (next == kWheel) break;
+    const std::size_t ahead = (next - start) % kWheel;
+    if (ahead < offset) break;  // round again
+    offset = ahead;
+    const BusyCycle& cycle = busy_[wheel_[next]];
+    for (std::uint32_t lanes = cycle.lanes; lanes != 0; lanes &= lanes - 1) {
+      const auto lane = static_cast<std::uint8_t>(std::countr_zero(lanes));
+      const Bucket& bucket = cycle.buckets[lane];
+      const std::uint32_t last = (bucket.next - 1) / kChunk;
+      for (std::uint32_t chunk = bucket.head; chunk != 0; chunk = chunks_[chunk * kChunk].payload) {
+        const std::uint32_t end = chunk == last ? (bucket.next - 1) % kChunk + 1 : kChunk;
+        for (std::uint32_t i = 1; i < end; ++i) all.push_back({now_ + ahead, lane, chunks_[chunk * kChunk + i]});
+        if (chunk == last) break;
+      }
+    }
+  }
+  const auto near = static_cast<std::ptrdiff_t>(all.size());
+  for (const FarEvent& event : far_) all.push_back({event.at, event.lane, event.event});
+  std::sort(all.begin() + near, all.end(), [](const Pending& a, const Pending& b) { return a.at < b.at; });
+  return all;
+}
+
+void Calendar::replace(Cycle now, std::span<const Pending> events) {
+  require_invariant(!running_ && lists_to_evaluate_ == 0, "the calendar was replaced within a cycle");
+  now_ = now;
+  std::fill(wheel_.begin(), wheel_.end(), kNil);
+  busy_.clear();
+  occupied_ = {};
+  occupied_words_ = {};
+  chunks_.assign(kChunk, {});
+  free_chunk_ = 0;
+  far_.clear();
+  for (const Pending& event : events) {
+    if (event.at - now_ < kWheel) {
+      insert_near(event.at, event.lane, event.event);
+    } else {
+      insert_far(event.at, event.lane, event.event);
+    }
   }
 }
 

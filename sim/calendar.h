@@ -94,6 +94,8 @@ class Calendar : public sc_core::sc_module {
   SC_HAS_PROCESS(Calendar);
   /// Events of that many cycles ahead lie in the wheel: more than most operations and serializations take.
   static constexpr std::size_t kWheel = std::size_t{1} << 16;
+  /// Of the clients without a fleet, then of the fleet of each rank.
+  static constexpr std::size_t kLanes = 1 + kRanks;
 
   /// The nominal period is 1 / clock rounded to picoseconds, at least one.
   Calendar(sc_core::sc_module_name name, const Frequency& clock);
@@ -156,6 +158,25 @@ class Calendar : public sc_core::sc_module {
   /// No cycle after this one is run.
   void set_limit(Cycle last) { limit_ = last; }
 
+  /// An event that lies in the calendar.
+  struct Pending {
+    Cycle at = 0;
+    std::uint8_t lane = 0;
+    Event event;
+  };
+  // The next five only from the hooks below: between two cycles, when nothing is asked for in the current one any more.
+  /// Called once, before the first cycle is run.
+  void on_start(std::function<void()> start) { start_ = std::move(start); }
+  /// Called behind a cycle in which request_boundary() was.
+  void on_boundary(std::function<void()> boundary) { boundary_ = std::move(boundary); }
+  void request_boundary() { boundary_wanted_ = true; }
+  /// All events, ascending by cycle; of a cycle lane by lane in the order of posting, but far ones in any.
+  std::vector<Pending> pending() const;
+  /// Puts the calendar behind cycle `now` with these events and no others.
+  void replace(Cycle now, std::span<const Pending> events);
+  /// No cycle after this one is run.
+  Cycle limit() const { return limit_; }
+
   /// Rethrows what a client threw inside the simulation.
   void rethrow() const;
   bool stopped_by_poll() const { return stopped_by_poll_; }
@@ -173,7 +194,6 @@ class Calendar : public sc_core::sc_module {
     bool operator()(const FarEvent& a, const FarEvent& b) const { return a.at > b.at; }
   };
   static constexpr std::uint8_t kCommonLane = 0;  ///< of the clients without a fleet
-  static constexpr std::size_t kLanes = 1 + kRanks;
   static std::uint8_t lane_of_fleet(Rank rank) { return static_cast<std::uint8_t>(1 + static_cast<unsigned>(rank)); }
   /// Events of one cycle and lane lie in a chain of chunks, so that the wheel's memory follows the number of pending events.
   /// The first event of a chunk is its header, whose payload is the number of the next chunk.
@@ -218,6 +238,7 @@ class Calendar : public sc_core::sc_module {
   void tick();
   void run_cycle();
   bool may_go_on(Cycle next);
+  bool start();
   void stop_at_limit();
   void drain_updates(std::size_t slot);
   void take_events(Bucket& bucket);
@@ -236,6 +257,7 @@ class Calendar : public sc_core::sc_module {
   Cycle sample_at_ = kNever;
   bool running_ = false;
   bool run_ahead_ = false;
+  bool boundary_wanted_ = false;
   bool stopped_by_poll_ = false;
   bool stopped_by_limit_ = false;
   std::array<std::unique_ptr<Fleet>, kLanes> fleets_;
@@ -254,6 +276,8 @@ class Calendar : public sc_core::sc_module {
   std::function<bool()> poll_;
   std::function<Cycle(Cycle)> sampler_;
   std::function<void(Cycle, bool)> watch_;
+  std::function<void()> start_;
+  std::function<void()> boundary_;
   std::uint32_t polls_ = 0;
   std::uint64_t events_ = 0;
   std::exception_ptr failure_;

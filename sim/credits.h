@@ -8,6 +8,8 @@
 
 namespace wafersim::sim {
 
+class StateWriter;
+
 /// A credit on its way upstream.
 struct Credit {
   Cycle at = 0;
@@ -59,7 +61,15 @@ class CreditCounter {
     return waited;
   }
 
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive, CreditPool& pool);
+
  private:
+  template <class Visit>
+  void for_each_queued(const CreditPool& pool, Visit visit_credit) const;
+  void write_relative(StateWriter& writer, const CreditPool& pool) const;
+
   /// `bytes` or 0, in a way that compilers do not turn into a branch.
   static std::uint32_t only_if(bool condition, std::uint32_t bytes) {
     return bytes & (0U - static_cast<std::uint32_t>(condition));
@@ -74,9 +84,13 @@ class CreditCounter {
   }
 
   [[gnu::noinline]] void queue(std::uint32_t bytes, Cycle at, Cycle now, CreditPool& pool) {
+    append({at, kNil, bytes}, pool);
+    advance_queue(now, pool);
+  }
+  void append(const Credit& credit, CreditPool& pool) {
     const std::uint32_t fresh = pool.take();
-    pool[fresh].at = at;
-    pool[fresh].bytes = bytes;
+    pool[fresh].at = credit.at;
+    pool[fresh].bytes = credit.bytes;
     if (tail_ == kNobody) {
       pool[fresh].next = fresh;
     } else {
@@ -85,7 +99,6 @@ class CreditCounter {
     }
     require_invariant(fresh < kNobody, "too many credits under way");
     tail_ = fresh & kNobody;
-    advance_queue(now, pool);
   }
   /// Takes those in place that can be.
   [[gnu::noinline]] void advance_queue(Cycle now, CreditPool& pool) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "workloads/message_keys.h"
+
 namespace wafersim::sim {
 
 using workloads::Axis;
@@ -13,11 +15,14 @@ Cycle CycleBreakdown::exposed_total() const {
   return total;
 }
 
-void CycleAccount::arrived(const Arrival& arrival) {
-  if (anything_runs()) return;
-  if (has_arrival_ && std::tie(arrival_.source, arrival_.key) <= std::tie(arrival.source, arrival.key)) return;
+bool CycleAccount::arrived(const Arrival& arrival) {
+  if (anything_runs()) return false;
+  const bool mixed = has_arrival_ && arrival_.source == arrival.source &&
+                     workloads::key_parts(arrival_.key).iteration != workloads::key_parts(arrival.key).iteration;
+  if (has_arrival_ && std::tie(arrival_.source, arrival_.key) <= std::tie(arrival.source, arrival.key)) return mixed;
   arrival_ = arrival;
   has_arrival_ = true;
+  return mixed;
 }
 
 void CycleAccount::charge_running(Cycle now) {

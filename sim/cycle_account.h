@@ -21,8 +21,9 @@ class CycleAccount {
   CycleAccount(std::int32_t stage, bool pipelined) : pipelined_(pipelined), stage_(stage) {}
 
   /// A message that the foreground waits for is there (update phase). Of several in one cycle the lowest (source, key)
-  /// counts; while something runs none does.
-  void arrived(const Arrival& arrival);
+  /// counts; while something runs none does. Returns whether the choice was between messages of one source and different
+  /// iterations, whose order is not that of the iterations.
+  bool arrived(const Arrival& arrival);
   /// Charges the wait that ended with a message of this cycle, if there was one. At the start of an evaluation.
   void settle(Cycle now) {
     if (has_arrival_) charge_arrival(now);
@@ -34,6 +35,11 @@ class CycleAccount {
 
   /// Tells `activity` of every charge.
   void record(TileActivity* activity) { activity_ = activity; }
+  /// Its state between two cycles, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive);
+  /// Cycles before this one are charged.
+  Cycle charged() const { return charged_; }
 
   const CycleBreakdown& cycles() const { return cycles_; }
   /// What the tile last waited for, for the messages it sends.

@@ -4,12 +4,6 @@
 #include <tuple>
 
 namespace wafersim::sim {
-namespace {
-
-// The payload of a completion: the tile and which of its engines asked.
-constexpr std::uint32_t kEngineBits = 1;
-
-}  // namespace
 
 Dram::Dram(sc_core::sc_module_name name, Calendar& calendar, const models::HardwareModel& hardware,
            const std::vector<CoreIf*>& cores)
@@ -31,13 +25,13 @@ void Dram::evaluate() {
     // A request that finds the channel taken starts, to the fraction of a cycle, when it is free.
     const Cycle start = std::max(calendar_.now(), channel_.free_at());
     const ExactTime done = channel_.occupy(start, request.bytes, {}, rate_);
-    calendar_.post(*this, done.ceil(), 0, (request.tile << kEngineBits) | request.engine);
+    calendar_.post(*this, done.ceil(), 0, payload_of(request.tile, request.engine));
   }
   requests_.clear();
 }
 
 void Dram::update(unsigned /*kind*/, std::uint32_t payload) {
-  cores_[payload >> kEngineBits]->dram_done(payload & ((1u << kEngineBits) - 1));
+  cores_[tile_of(payload)]->dram_done(engine_of(payload));
 }
 
 }  // namespace wafersim::sim

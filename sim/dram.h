@@ -23,7 +23,18 @@ class Dram final : public sc_core::sc_module, public Client, public DramIf {
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
 
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive) {
+    channel_.visit(archive);
+  }
+  static TileId tile_of(std::uint32_t payload) { return payload >> kEngineBits; }
+  static std::uint32_t payload_of(TileId tile, std::uint32_t engine) { return (tile << kEngineBits) | engine; }
+  static std::uint32_t engine_of(std::uint32_t payload) { return payload & ((1u << kEngineBits) - 1); }
+
  private:
+  // The payload of a completion: the tile and which of its engines asked.
+  static constexpr std::uint32_t kEngineBits = 1;
   struct Request {
     TileId tile;
     std::uint32_t engine;

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "sim/interfaces.h"
+#include "sim/packet.h"
 
 namespace wafersim::sim {
 
@@ -48,6 +49,11 @@ class AddressTable {
     if (slots_.empty()) return;
     const char* const first = reinterpret_cast<const char*>(slots_.data());
     for (std::size_t offset = 0; offset < 192; offset += 64) __builtin_prefetch(first + offset);
+  }
+
+  void clear() {
+    for (Entry& entry : slots_) entry.source = kNoTile;
+    size_ = 0;
   }
 
   template <class Visit>
@@ -122,6 +128,10 @@ class Mailbox {
   /// A hint that calls for receives come soon.
   void prefetch_receives() const { receives_.prefetch_first(); }
   void add_message(TileId source, std::uint64_t key, std::uint32_t message);
+
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive, TileId tile, MessagePool& pool);
 
   /// Receives that wait, ordered by time of posting, source and key.
   std::vector<Waiting> waiting() const;

@@ -227,12 +227,23 @@ struct TileMemory {
   std::vector<MemoryRow> rows;
 };
 
+/// What was not simulated because it repeats what was (docs/folding.md).
+struct FoldMeasurement {
+  double fraction = 0;               ///< of the operations done
+  std::uint64_t skipped_periods = 0;
+  Cycle skipped_cycles = 0;
+  Cycle period_cycles = 0;           ///< of the longest stretch that was skipped
+  int replicas_folded = 0;           ///< simulated as one for a time
+  std::vector<std::string> stopped_by;  ///< why not more
+};
+
 struct EngineMeasurement {
   double wall_seconds = 0;
   double cpu_seconds = 0;
   std::uint64_t peak_rss_bytes = 0;
   std::uint64_t events = 0;
   double packet_hops_per_cpu_second = 0;
+  FoldMeasurement fold;
 };
 
 struct Measurements {

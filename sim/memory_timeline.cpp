@@ -19,6 +19,7 @@ MemoryTimeline::MemoryTimeline(const MemoryLevels& start, std::size_t most_rows,
 }
 
 void MemoryTimeline::change(Cycle cycle, const MemoryLevels& levels) {
+  if (keeps_changes_) changes_.push_back({cycle, levels});
   if (cycle < window_end_) {
     Entry& entry = entries_.back();
     entry.highest = largest(entry.highest, levels);

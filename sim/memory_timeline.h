@@ -20,8 +20,20 @@ class MemoryTimeline {
   /// Cycle `cycle` ends with these levels; cycles ascending.
   void change(Cycle cycle, const MemoryLevels& levels);
 
+  struct Change {
+    Cycle cycle = 0;
+    MemoryLevels levels;
+  };
+  /// From now on the calls of change() are kept, too.
+  void keep_changes() { keeps_changes_ = true; }
+  std::vector<Change>& changes() { return changes_; }
+
   /// The levels before the first step, the rows, the levels when the run ends in cycle `end`.
   std::vector<MemoryRow> rows(Cycle end) const;
+
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive);
 
  private:
   struct Entry {
@@ -38,6 +50,8 @@ class MemoryTimeline {
   Cycle window_;
   Cycle window_end_ = 0;  ///< of the last entry
   std::vector<Entry> entries_;
+  bool keeps_changes_ = false;
+  std::vector<Change> changes_;
 };
 
 }  // namespace wafersim::sim

@@ -71,6 +71,10 @@ class FlightClock {
     return total_;
   }
 
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive);
+
  private:
   void settle(Cycle now) {
     if (in_flight_ != 0) total_ += now - since_;
@@ -79,6 +83,12 @@ class FlightClock {
   std::uint32_t in_flight_ = 0;
   Cycle since_ = 0;
   Cycle total_ = 0;
+};
+
+/// Where a tile stands in the plan.
+struct FlowPlace {
+  std::uint32_t position = 0;  ///< in its replica
+  std::uint32_t replica = 0;
 };
 
 /// Pools and constants that all routers and NICs of a wafer share.
@@ -97,6 +107,7 @@ struct NetworkContext {
   CreditPool credits;
   HugeVector<FlightClock> flights;  ///< by tile; side by side, because every message touches those of both its ends
   std::vector<const void*> nics;    ///< by tile: where its NIC lies, for hints; null where there is none
+  std::vector<FlowPlace> flow_places;  ///< by tile; empty when there is but one replica
   std::uint64_t time_scale;
   std::vector<PortTiming> ports;  ///< of links, by class; then of ejection
   PortRate injection_rate;

@@ -13,9 +13,18 @@ namespace wafersim::sim {
 
 namespace {
 
-/// The VC of a class that all packets of a flow (source, destination, axis) keep in it.
-std::uint8_t flow_vc(TileId source, TileId destination, workloads::Axis axis, const topology::VcRange& vcs) {
-  const std::uint64_t flow = (std::uint64_t{source} << 32) ^ destination ^ (std::uint64_t{static_cast<unsigned>(axis)} << 60);
+/// The VC of a class that all packets of a flow (source, destination, axis) keep in it. Replicas of a plan use theirs alike: the ends count by
+/// their positions in their replicas and by how far apart these are.
+std::uint8_t flow_vc(const NetworkContext& network, TileId source, TileId destination, workloads::Axis axis,
+                     const topology::VcRange& vcs) {
+  std::uint64_t from = source, to = destination;
+  if (!network.flow_places.empty()) {
+    const FlowPlace& first = network.flow_places[source];
+    const FlowPlace& last = network.flow_places[destination];
+    from = first.position;
+    to = last.position ^ std::uint64_t{last.replica - first.replica} << 20;
+  }
+  const std::uint64_t flow = (from << 32) ^ to ^ (std::uint64_t{static_cast<unsigned>(axis)} << 60);
   return static_cast<std::uint8_t>(vcs.first + mix_bits(flow) % vcs.count);
 }
 
@@ -131,7 +140,7 @@ void Nic::make_ready(std::uint32_t index) {
     pending_lanes_ |= message.ports;
   } else {
     const unsigned lane = lane_of(message);
-    message.vc = flow_vc(tile_, message.destination, message.axis, network_.routes.vcs(0));
+    message.vc = flow_vc(network_, tile_, message.destination, message.axis, network_.routes.vcs(0));
     append(lanes_[lane], index);
     pending_lanes_ |= 1u << lane;
   }
@@ -142,7 +151,7 @@ void Nic::make_ready(std::uint32_t index) {
 void Nic::send_off(Message& message) const {
   const std::uint64_t packet = (message.bytes - message.bytes_to_inject) / network_.hardware.packet_bytes;
   message.travel = network_.routes.depart(tile_, message.destination, message.number << 32 | packet);
-  message.vc = flow_vc(tile_, message.destination, message.axis, network_.routes.vcs(message.travel.vc_class));
+  message.vc = flow_vc(network_, tile_, message.destination, message.axis, network_.routes.vcs(message.travel.vc_class));
   message.ports = 1;
   if (lanes_.size() == 1) return;
   static_assert(topology::output_bit(topology::Hop::local) == 1U << kSelfLane);

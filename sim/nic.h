@@ -90,6 +90,12 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void set_message_sink(const MessageSink* sink) { message_sink_ = sink; }
   /// Fills the message and byte counts.
   void measure(Cycle end, TileMeasurement& out);
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive);
+  /// What the payload of an update is.
+  static bool names_message(unsigned kind) { return kind == kSendDone || kind == kReceived; }
+  static bool ends_send(unsigned kind) { return kind == kSendDone; }
   const Mailbox& mailbox() const { return mailbox_; }
   std::uint64_t packets_injected() const { return packets_injected_; }
 
@@ -127,6 +133,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void receive(std::uint32_t message);
   void hand_over(std::uint32_t message, Bytes expected);
   static Arrival arrival_of(const Message& message);
+  template <class Archive>
+  void visit_sends(Archive& archive, std::uint32_t& first, std::uint32_t& last);
 };
 
 }  // namespace wafersim::sim

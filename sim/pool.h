@@ -28,6 +28,11 @@ class Pool {
     items_[index].next = free_;
     free_ = index;
   }
+  /// Takes all records back.
+  void clear() {
+    items_.clear();
+    free_ = kNil;
+  }
   T& operator[](std::uint32_t index) { return items_[index]; }
   const T& operator[](std::uint32_t index) const { return items_[index]; }
 

@@ -98,6 +98,12 @@ class PortClock {
     return free_;
   }
 
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive) {
+    archive.expiring(free_);
+  }
+
  private:
   ExactTime free_;
 };

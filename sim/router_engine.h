@@ -53,6 +53,11 @@ class alignas(64) RouterEngine final : public Client {
   void sample(Cycle at, RouterSample& sample);
   /// The first cycle after `now` in which a credit of which is known arrives; kNever when there is none.
   Cycle next_credit(Cycle now);
+  /// Whether the payload of an update of that kind is a packet.
+  static bool names_packet(unsigned kind) { return kind >= kArrive; }
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive);
   /// Packets that wait in this router, one line each; empty when there is none.
   std::string describe_stall(const std::string& name) const;
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "sim/activity.h"
+#include "sim/folding.h"
 #include "sim/stall_report.h"
 #include "workloads/check_routes.h"
 
@@ -59,8 +60,10 @@ struct Simulation::Parts {
     for (topology::LinkId link = 0; link < mesh.link_slots(); ++link) {
       if (mesh.link_alive(link)) links.push_back(link);
     }
+    if (trace_in.replicas > 1) place_flows();
     if (options.record_memory) attach_timelines();
     if (options.record_activity) attach_activity();
+    make_folding(routing.draws());
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
   }
@@ -73,6 +76,12 @@ struct Simulation::Parts {
   void sample_links(Cycle now) const;
   void attach_watch();
   void watch_credits(Cycle until);
+  void place_flows();
+  std::string unkept() const;
+  void make_folding(bool draws);
+  void checkpoint();
+  void set_hooks();
+  FoldMeasurement folded() const;
   bool poll();
   bool all_finished() const;
   Cycle length() const;
@@ -97,6 +106,10 @@ struct Simulation::Parts {
   Wafer wafer;
   std::unique_ptr<RouterWatch> watch;
   Cycle watched_at = 0;
+  std::unique_ptr<Folding> folding;
+  std::string unfoldable;  ///< why there is none
+  bool forwards = false;   ///< some message is streamed, or a multicast
+  WallClock::time_point last_checkpoint;
   WallClock::time_point started;
   WallClock::time_point last_progress;
   std::string stopped_by;
@@ -113,6 +126,7 @@ void Simulation::Parts::prepare_forwarding() {
 
 void Simulation::Parts::prepare_forwarding(const workloads::TileBinding& binding, const workloads::StepTemplate& step_template) {
   for (const workloads::Op& op : step_template.ops) {
+    forwards = forwards || op.streamed || op.kind == workloads::OpKind::multicast;
     if (op.follows && !network.routes.plain()) {
       throw PlanError(fmt::format("router.routing: packets of '{}' may overtake each other, so messages cannot be passed on as they "
                                   "come in; valid for that: xy, yx, table", hardware.routing));
@@ -129,6 +143,62 @@ void Simulation::Parts::prepare_forwarding(const workloads::TileBinding& binding
     }
     network.multicasts.tree_to(binding.tile, receivers);
   }
+}
+
+/// A tile's position is its rank in its replica.
+void Simulation::Parts::place_flows() {
+  std::vector<std::uint32_t> sizes(static_cast<std::size_t>(trace.trace().replicas));
+  network.flow_places.resize(mesh.tile_count());
+  for (const workloads::TileBinding& binding : trace.trace().tiles) {
+    const auto replica = static_cast<std::uint32_t>(binding.group / trace.trace().pipeline_stages);
+    network.flow_places[binding.tile] = {sizes.at(replica)++, replica};
+  }
+}
+
+/// Whose state cannot be saved and taken up again; empty when all of it can.
+std::string Simulation::Parts::unkept() const {
+  if (flits) return "flit fidelity";
+  if (options.core_factory) return "cores of the user's own";
+  if (forwards) return "messages that are used as they come in, or that routers copy";
+  if (activity) return "loads over time are recorded";
+  if (options.on_message) return "messages are recorded";
+  return options.watch.tiles.empty() ? "" : "routers are watched";
+}
+
+void Simulation::Parts::make_folding(bool draws) {
+  unfoldable = unkept();
+  const bool keeps = options.on_checkpoint || !options.resume.empty();
+  if (keeps && !unfoldable.empty()) throw PlanError("this run cannot be kept in checkpoints: " + unfoldable);
+  if (!unfoldable.empty() || (!options.fold && !keeps)) return;
+  folding = std::make_unique<Folding>(
+      FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, timelines, mesh, draws, options.fold_eagerly},
+      options.fold);
+}
+
+void Simulation::Parts::checkpoint() {
+  options.on_checkpoint(folding->save());
+  last_checkpoint = WallClock::now();
+}
+
+void Simulation::Parts::set_hooks() {
+  calendar.set_limit(options.max_cycles);
+  calendar.on_poll([this] { return poll(); });
+  if (!options.core_factory) calendar.run_ahead();
+  if (!folding) return;
+  calendar.on_start([this] {
+    if (options.resume.empty()) {
+      folding->start();
+    } else {
+      folding->resume(options.resume);
+    }
+  });
+}
+
+FoldMeasurement Simulation::Parts::folded() const {
+  if (folding) return folding->measurement();
+  FoldMeasurement none;
+  if (options.fold) none.stopped_by.push_back(unfoldable);
+  return none;
 }
 
 /// All tiles share a number of rows: which are the fullest and the emptiest is known at the end only.
@@ -215,6 +285,7 @@ bool Simulation::Parts::poll() {
     stopped_by = "max-wall";
     return false;
   }
+  if (options.on_checkpoint && seconds_since(last_checkpoint) > options.checkpoint_seconds) checkpoint();
   if (options.on_progress && seconds_since(last_progress) > 0.2) {
     last_progress = WallClock::now();
     const auto total = static_cast<double>(std::max<std::uint64_t>(trace.total_operations(), 1));
@@ -321,19 +392,19 @@ Measurements Simulation::run() {
   Parts& parts = *parts_;
   Calendar& calendar = parts.calendar;
   const double cpu_before = cpu_seconds();
-  parts.started = parts.last_progress = WallClock::now();
+  parts.started = parts.last_progress = parts.last_checkpoint = WallClock::now();
   if (parts.options.shuffle) {
     calendar.shuffle(parts.options.seed);
     if (parts.flits) parts.flits->shuffle(parts.options.seed);
   }
-  calendar.set_limit(parts.options.max_cycles);
-  calendar.on_poll([&parts] { return parts.poll(); });
-  if (!parts.options.core_factory) calendar.run_ahead();
+  parts.set_hooks();
   if (!parts.options.watch.tiles.empty()) parts.attach_watch();
   sc_core::sc_start();
   calendar.rethrow();
   if (parts.watch) parts.watch_credits(kNever);
   if (calendar.stopped_by_limit()) parts.stopped_by = "max-cycles";
+  if (!parts.stopped_by.empty() && parts.options.on_checkpoint) parts.checkpoint();
+  if (parts.folding) parts.folding->unfold();
   if (parts.stopped_by.empty() && !parts.all_finished()) {
     throw PlanError(describe_stall(parts.wafer, parts.mesh, parts.network, parts.flits.get(), calendar.last_busy()));
   }
@@ -353,6 +424,7 @@ Measurements Simulation::run() {
   out.engine.cpu_seconds = cpu_seconds() - cpu_before;
   out.engine.peak_rss_bytes = peak_rss_bytes();
   out.engine.events = calendar.events();
+  out.engine.fold = parts.folded();
   if (out.engine.cpu_seconds > 0) {
     out.engine.packet_hops_per_cpu_second = static_cast<double>(out.packet_hops) / out.engine.cpu_seconds;
   }

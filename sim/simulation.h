@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "models/hardware.h"
@@ -40,6 +41,13 @@ struct SimulationOptions {
   /// Makes the core of a tile; null means the one that runs the trace. The name is the module's, below its tile. Tiles of the
   /// trace only. See docs/custom-core.md.
   std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;
+  bool fold = true;  ///< do what repeats only once; the results are the same (docs/folding.md)
+  bool fold_eagerly = false;  ///< look for what repeats even where that takes longer than it can save
+  /// Called with the state of the run, about every `checkpoint_seconds` and when the run is stopped. Null: never. Packet and
+  /// ideal networks with cores that run the trace, no `on_message`.
+  std::function<void(std::span<const char>)> on_checkpoint;
+  double checkpoint_seconds = 60;
+  std::span<const char> resume;  ///< such a state of the same run to go on from; empty: from the start
   std::function<void(const MessageRecord&)> on_message;  ///< called when a message is received
   std::function<void(const Progress&)> on_progress;      ///< a few times a second
   std::function<bool()> interrupted;                     ///< polled; true stops the run, results marked partial

@@ -33,6 +33,12 @@ class Sram final : public sc_core::sc_module, public SramIf {
   /// Says what the tile is doing, for the message of an overflow.
   void set_context(std::function<std::string()> context) { context_ = std::move(context); }
 
+  /// Its state, see sim/state_archive.h.
+  template <class Archive>
+  void visit(Archive& archive);
+  /// Cycles of the NIC's accesses so far, to the end of the last.
+  Cycle nic_total() const { return nic_total_; }
+
   MemoryLevels levels() const;
   /// Tells `timeline` the levels at the end of each cycle that changed them. It must outlive this.
   void set_timeline(MemoryTimeline* timeline) { timeline_ = timeline; }

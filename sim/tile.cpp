@@ -70,6 +70,7 @@ Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(
     Tile& tile = *tiles_.back();
     by_id_[id] = &tile;
     if (!tile.used()) continue;
+    tile.used_index = used_.size();
     used_.push_back(&tile);
     nics_[id] = tile.nic.get();
     cores_[id] = tile.core;
@@ -106,6 +107,7 @@ void Wafer::bind_drams(const WaferParts& parts) {
       dram = std::make_unique<Dram>(dram_name.c_str(), parts.network.calendar, parts.network.hardware, cores_);
     }
     tile->core->dram.bind(dram->user_side);
+    tile->dram = dram.get();
   }
 }
 

@@ -42,6 +42,11 @@ class Tile : public sc_core::sc_module {
   Arena::Owned<Sram> sram;
   Arena::Owned<Nic> nic;
   Core* core = nullptr;
+  Dram* dram = nullptr;  ///< of its die; null where there is none
+  std::size_t used_index = 0;  ///< among the wafer's used tiles
+
+  /// The core when it is ours, else null.
+  TraceCore* trace_core() const { return trace_core_.get(); }
 
  private:
   void bind_nic();
@@ -64,6 +69,8 @@ class Wafer : public sc_core::sc_module {
   const Tile& tile(TileId id) const { return *by_id_[id]; }
   /// Tiles that run something, ascending.
   const std::vector<Tile*>& used_tiles() const { return used_; }
+  /// By the north-west tile of the die.
+  const std::map<TileId, std::unique_ptr<Dram>>& drams() const { return drams_; }
 
  private:
   void bind_links(const WaferParts& parts);
@@ -74,7 +81,7 @@ class Wafer : public sc_core::sc_module {
   std::vector<Tile*> used_;
   std::vector<Nic*> nics_;      ///< by tile id
   std::vector<CoreIf*> cores_;  ///< by tile id
-  std::map<TileId, std::unique_ptr<Dram>> drams_;  ///< by the north-west tile of the die
+  std::map<TileId, std::unique_ptr<Dram>> drams_;
 };
 
 }  // namespace wafersim::sim

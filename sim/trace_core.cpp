@@ -56,7 +56,9 @@ void TraceCore::received(std::uint64_t token, const Arrival& arrival) {
   completed_.push_back(ref);
   if (slots_[ref.slot].code->ops[ref.op].streamed) [[unlikely]] slots_[ref.slot].waiting[ref.op] = kTaken;
   // Messages of background steps count only when nothing in the foreground is open.
-  if (foreground_open_ == 0 || !slots_[ref.slot].background) account_.arrived(arrival);
+  if (foreground_open_ == 0 || !slots_[ref.slot].background) {
+    shared_.mixed_arrivals += account_.arrived(arrival) ? 1U : 0U;
+  }
   calendar_.request_evaluation(*this);
 }
 
@@ -191,18 +193,15 @@ void TraceCore::open_step() {
   }
   OpenStep& open = slots_[slot];
   open.step = next_step_++;
-  open.code = &trace_.step_template(step_of(open).step_template);
+  restore(open);
   open.operations_left = static_cast<std::uint32_t>(open.code->source->ops.size());
   open.results_left = open.code->result_count;
-  open.background = step_of(open).background;
   open.opened = calendar_.now();
   open.first_compute = kNever;
   open.cursor = {};
-  for (const auto scope : {workloads::MatchScope::step, workloads::MatchScope::microbatch}) {
-    open.keys[static_cast<std::size_t>(scope)] = step_key(scope, step_of(open));
-  }
   open.waiting.assign(open.code->dependency_counts.begin(), open.code->dependency_counts.end());
   order_.push_back(slot);
+  recorder_.step_opened(binding_, open.step);
   may_issue_ = true;
   if (!open.background) ++foreground_open_;
   if (activity_ != nullptr) record_step();
@@ -214,7 +213,7 @@ void TraceCore::open_step() {
 
 void TraceCore::close_step(std::uint32_t slot) {
   OpenStep& open = slots_[slot];
-  recorder_.step_done(binding_, open.step, step_of(open), open.opened, open.first_compute, calendar_.now());
+  recorder_.step_done(binding_, open.step, step_of(open), {open.opened, open.first_compute, calendar_.now()});
   if (!open.background) --foreground_open_;
   order_.erase(std::find(order_.begin(), order_.end(), slot));
   free_slots_.push_back(slot);
@@ -390,6 +389,27 @@ void TraceCore::start(Engine engine, OpRef ref) {
   account_.engine_started(engine, now, now + compute);
   calendar_.post(*this, now + std::max(compute, sram_cycles), 0, static_cast<std::uint32_t>(e));
   if (dram_bytes != 0) dram->access(binding_.tile, static_cast<std::uint32_t>(e), dram_bytes);
+}
+
+std::uint32_t TraceCore::rank_of_slot(std::uint32_t slot) const {
+  return static_cast<std::uint32_t>(std::find(order_.begin(), order_.end(), slot) - order_.begin());
+}
+
+void TraceCore::restore(OpenStep& open) const {
+  require_invariant(open.step < program_.steps.size(), "an open step is not in the program");
+  const workloads::Step& step = step_of(open);
+  open.code = &trace_.step_template(step.step_template);
+  open.background = step.background;
+  for (const auto scope : {workloads::MatchScope::step, workloads::MatchScope::microbatch}) {
+    open.keys[static_cast<std::size_t>(scope)] = step_key(scope, step);
+  }
+}
+
+/// Of the steps so far, only open ones may owe their result.
+void TraceCore::restore_results() {
+  result_there_.assign(program_.steps.size(), false);
+  std::fill(result_there_.begin(), result_there_.begin() + static_cast<std::ptrdiff_t>(next_step_), true);
+  for (const std::uint32_t slot : order_) result_there_[slots_[slot].step] = slots_[slot].results_left == 0;
 }
 
 std::string TraceCore::describe() const {

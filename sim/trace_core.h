@@ -31,6 +31,8 @@ struct OpRef {
 /// one in every core would not.
 struct SharedByCores {
   std::uint64_t operations_done = 0;  ///< for progress
+  /// Messages of different iterations that ended a wait of one tile together.
+  std::uint64_t mixed_arrivals = 0;
   std::vector<OpRef> completing;
   std::vector<OpRef> instant;         ///< complete as soon as they were ready
 };
@@ -64,6 +66,18 @@ class TraceCore final : public Core, public Client {
     activity_ = &activity;
     account_.record(&activity);
   }
+
+  /// Its state between two cycles, see sim/state_archive.h. `nic_total` is that of its SRAM.
+  template <class Archive>
+  void visit(Archive& archive, Cycle nic_total);
+  /// The rank of a slot among the open steps, oldest first.
+  std::uint32_t rank_of_slot(std::uint32_t slot) const;
+  const workloads::TileBinding& binding() const { return binding_; }
+  std::uint32_t next_step() const { return next_step_; }
+  /// The oldest open step; next_step() when none is open.
+  std::uint32_t oldest_step() const { return order_.empty() ? next_step_ : slots_[order_.front()].step; }
+  Cycle charged() const { return account_.charged(); }
+  std::uint64_t operations() const { return operations_; }
 
  private:
   /// An open step.
@@ -103,6 +117,15 @@ class TraceCore final : public Core, public Client {
 
   const workloads::Step& step_of(const OpenStep& open) const { return program_.steps[open.step]; }
   void end_of_elaboration() override;
+  template <class Archive>
+  void visit_open(Archive& archive, OpenStep& open);
+  template <class Archive>
+  void visit_running(Archive& archive, Running& running, Cycle nic_total);
+  template <class Archive>
+  void visit_reductions(Archive& archive);
+  /// Makes what follows from the number of an open step, and from all of them.
+  void restore(OpenStep& open) const;
+  void restore_results();
   void prefetch_successors(OpRef ref) const;
   void check_engine(std::size_t engine);
   void finish_part(std::size_t engine);

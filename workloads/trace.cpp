@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "workloads/message_keys.h"
 
 namespace wafersim::workloads {
 namespace {
@@ -13,6 +14,9 @@ constexpr int kLayerBits = 13;       // -1 .. 4095, shifted by one
 constexpr int kKindBits = 3;
 constexpr int kPassBits = 3;
 constexpr int kStepIterationBits = 4;  // modulo 16
+constexpr int kTransferIterationBits = 16;
+constexpr int kMicrobatchAt = kChannelBits + 1;
+constexpr int kIterationAt = kMicrobatchAt + kMicrobatchBits;
 static_assert(kChannelBits + kMicrobatchBits + kLayerBits + kKindBits + kPassBits + kStepIterationBits + 1 ==
               64);
 
@@ -29,6 +33,13 @@ class KeyPacker {
   std::uint64_t key_ = 0;
   int used_ = 0;
 };
+
+constexpr std::uint64_t mask_of(int bits) { return (std::uint64_t{1} << bits) - 1; }
+
+int iteration_bits(std::uint64_t key) {
+  const auto scope = static_cast<MatchScope>(key >> kChannelBits & 1);
+  return scope == MatchScope::step ? kStepIterationBits : kTransferIterationBits;
+}
 
 template <class T>
 Bytes held(const std::vector<T>& items) {
@@ -150,7 +161,7 @@ std::uint64_t message_key(const Op& op, const Step& step) {
   packer.add(static_cast<std::uint64_t>(op.scope), 1);
   packer.add(static_cast<std::uint64_t>(step.microbatch + 1), kMicrobatchBits);
   if (op.scope == MatchScope::microbatch) {
-    packer.add(iteration, 16);
+    packer.add(iteration, kTransferIterationBits);
     return packer.key();
   }
   packer.add(iteration % (1U << kStepIterationBits), kStepIterationBits);
@@ -158,6 +169,24 @@ std::uint64_t message_key(const Op& op, const Step& step) {
   packer.add(static_cast<std::uint64_t>(step.pass), kPassBits);
   packer.add(static_cast<std::uint64_t>(step.layer + 1), kLayerBits);
   return packer.key();
+}
+
+KeyParts key_parts(std::uint64_t key) {
+  const std::uint64_t iterations = mask_of(iteration_bits(key)) << kIterationAt;
+  const std::uint64_t microbatches = mask_of(kMicrobatchBits) << kMicrobatchAt;
+  return {key & ~iterations & ~microbatches,
+          static_cast<std::int32_t>((key & microbatches) >> kMicrobatchAt) - 1,
+          static_cast<std::uint32_t>((key & iterations) >> kIterationAt),
+          std::uint32_t{1} << iteration_bits(key)};
+}
+
+std::uint64_t shifted_key(std::uint64_t key, std::int32_t microbatches, std::int32_t iterations) {
+  const KeyParts parts = key_parts(key);
+  std::int64_t microbatch = parts.microbatch;
+  if (microbatch >= 0) microbatch += microbatches;
+  const std::uint64_t iteration = (parts.iteration + static_cast<std::uint32_t>(iterations)) % parts.iteration_modulus;
+  return parts.rest | (static_cast<std::uint64_t>(microbatch + 1) & mask_of(kMicrobatchBits)) << kMicrobatchAt |
+         iteration << kIterationAt;
 }
 
 }  // namespace wafersim::workloads

@@ -17,7 +17,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 /// Long enough to be interrupted: the simulation takes seconds and starts when its directory is there.
-constexpr const char* kLong = "--set training.iterations=3000";
+constexpr const char* kLong = "--fold off --set training.iterations=3000";
 
 TEST(RunCommand, WritesItsFilesAndASummaryForPeople) {
   const Workplace work;

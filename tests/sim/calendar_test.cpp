@@ -74,6 +74,36 @@ TEST_F(CalendarTest, UpdatesComeBeforeEvaluationsAndRanksInOrder) {
   EXPECT_EQ(calendar_.events(), 9U);
 }
 
+/// What lies in the calendar can be looked at between cycles and be put back later in time.
+TEST_F(CalendarTest, PendingEventsCanBeMoved) {
+  Probe core(calendar_, "core", Rank::core, log_);
+  constexpr Cycle kFar = 3 * Calendar::kWheel;
+  core.on_update = [this](unsigned, std::uint32_t payload) {
+    if (payload == 0) calendar_.request_boundary();
+  };
+  calendar_.on_start([&] {
+    const std::vector<Calendar::Pending> all = calendar_.pending();
+    ASSERT_EQ(all.size(), 42U);
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.at < b.at; }));
+    EXPECT_EQ(all.front().at, 5U);
+    EXPECT_EQ(all.back().at, kFar);
+  });
+  calendar_.on_boundary([&] {
+    EXPECT_EQ(calendar_.current(), 5U);
+    std::vector<Calendar::Pending> left = calendar_.pending();
+    for (Calendar::Pending& event : left) event.at += 1'000'000;
+    calendar_.replace(1'000'005, left);
+  });
+  calendar_.post(core, 5, 0, 0);
+  for (std::uint32_t i = 1; i <= 40; ++i) calendar_.post(core, 70, 0, i);  // in more than one chunk
+  calendar_.post(core, kFar, 0, 41);
+  start();
+  ASSERT_EQ(log_.size(), 42U);
+  EXPECT_EQ(log_.front(), "core.u0@5");
+  EXPECT_EQ(log_.at(40), "core.u40@1000070");
+  EXPECT_EQ(log_.back(), "core.u41@" + std::to_string(kFar + 1'000'000));
+}
+
 /// An evaluation may post for its own cycle, and ask for lower ranks again; nothing of the cycle is left
 /// over.
 TEST_F(CalendarTest, CycleGoesOnUntilNothingIsLeft) {

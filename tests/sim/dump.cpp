@@ -40,6 +40,15 @@ void put(std::ostream& out, const sim::StepMeasurement& step) {
       << ' ' << std::hexfloat << step.mean << std::defaultfloat << " tiles " << step.tiles << '\n';
 }
 
+void put(std::ostream& out, const sim::TileMemory& memory) {
+  for (const sim::MemoryRow& row : memory.rows) {
+    out << "memory of " << memory.tile << " at " << row.cycle << " window " << row.window << " sram " << row.levels.sram
+        << " dram " << row.levels.dram << " total " << row.levels.total << " by_class";
+    put_all(out, row.levels.by_class);
+    out << '\n';
+  }
+}
+
 }  // namespace
 
 std::string dump(const sim::Measurements& measurements) {
@@ -52,6 +61,7 @@ std::string dump(const sim::Measurements& measurements) {
   for (const auto& tile : measurements.tiles) put(out, tile);
   for (const auto& link : measurements.links) put(out, link);
   for (const auto& step : measurements.steps) put(out, step);
+  for (const auto& memory : measurements.memory) put(out, memory);
   return out.str();
 }
 

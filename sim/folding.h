@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/recurrence.h"
+#include "sim/replicas.h"
+
+namespace wafersim::sim {
+
+/// What folding acts on; all must outlive it.
+struct FoldingParts {
+  const Wafer& wafer;
+  NetworkContext& network;
+  Calendar& calendar;
+  const CompiledTrace& trace;
+  StepRecorder& recorder;
+  SharedByCores& shared;
+  std::vector<MemoryTimeline>& timelines;  ///< by used tile, or none
+  const topology::Mesh& mesh;
+  bool draws;  ///< packets draw their ways
+  bool eager;
+};
+
+/// Does what repeats only once (docs/folding.md), and keeps and takes up the state of a run. Two ways: replicas that do not
+/// meet yet are simulated as one (Replicas), and periods after which the state recurs are skipped (Recurrence).
+class Folding final : public StepObserver {
+ public:
+  Folding(const FoldingParts& parts, bool fold);
+
+  /// From a hook of the calendar, before the first cycle: a run from its start, or from a state saved earlier.
+  void start();
+  void resume(std::span<const char> state);
+  /// Between two cycles. The state is the same whatever was folded.
+  std::vector<char> save();
+  /// Gives all replicas their state.
+  void unfold();
+
+  FoldMeasurement measurement() const;
+
+  void step_opened(const workloads::TileBinding& binding, std::uint32_t index) override;
+  void step_done(const workloads::TileBinding& binding, std::uint32_t index, const StepTimes& times) override;
+
+ private:
+  void at_boundary();
+  void watch(std::vector<Tile*> tiles);
+  void find_replicas();
+  bool passed_last_alone() const;
+  std::vector<Tile*> tiles_of(std::size_t replica) const;
+  std::vector<Tile*> active() const;
+  template <class Archive>
+  void visit_run(Archive& archive);
+
+  FoldingParts parts_;
+  bool fold_;
+  WaferState state_;
+  std::optional<Replicas> replicas_;
+  std::unique_ptr<Recurrence> recurrence_;
+  bool alone_ = false;        ///< only the first replica runs
+  bool meets_ = false;        ///< it meets the others in one of the next cycles
+  bool look_ = false;
+  FoldMeasurement done_;      ///< by recurrences of earlier
+  std::uint64_t folded_operations_ = 0;
+};
+
+}  // namespace wafersim::sim

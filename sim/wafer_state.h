@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "sim/state_archive.h"
+#include "sim/tile.h"
+
+namespace wafersim::sim {
+
+/// State in a form in which equal states have equal futures, up to when and for which microbatch they come.
+struct RelativeState {
+  std::vector<char> bytes;
+  std::vector<std::uint64_t> counters;
+};
+
+/// The state of tiles of a wafer with everything that is under way on them, between two cycles. Tiles that exchange
+/// messages, and those that share a DRAM, are taken together. Packet and ideal networks with cores that run the trace.
+class WaferState final : public OpenSlots {
+ public:
+  /// All must outlive this.
+  WaferState(const Wafer& wafer, NetworkContext& network, Calendar& calendar);
+
+  /// All live tiles.
+  const std::vector<Tile*>& tiles() const { return tiles_; }
+
+  std::vector<char> save(std::span<Tile* const> tiles) const;
+  RelativeState relative(std::span<Tile* const> tiles, std::int32_t microbatch, std::int32_t iteration) const;
+
+  /// Puts all tiles into a state saved behind cycle `now`; everything under way is replaced.
+  void load(std::span<const char> bytes, Cycle now, std::span<Tile* const> tiles, const StateShift& shift = {});
+  /// Puts `tiles` into the state saved in this cycle of other tiles, which shift.tiles makes into these in the same order;
+  /// nothing may be under way on them.
+  void add(std::span<const char> bytes, std::span<Tile* const> tiles, const StateShift& shift);
+  /// Forgets what the calendar holds for tiles.
+  void drop_events(std::span<Tile* const> tiles);
+
+ private:
+  std::uint32_t rank(TileId tile, std::uint32_t slot) const override;
+  template <class Archive>
+  void visit_parts(Archive& archive, std::span<Tile* const> tiles) const;
+  void write_events(StateWriter& writer, std::span<Tile* const> tiles) const;
+  void write_event(StateWriter& writer, const Calendar::Pending& event) const;
+  void read_events(StateReader& reader, std::vector<Calendar::Pending>& events) const;
+  std::vector<bool> selection(std::span<Tile* const> tiles) const;
+  TileId place_of(const Calendar::Pending& event) const { return places_[event.lane][event.event.client()]; }
+  ClientHandle client_at(std::uint8_t lane, TileId place) const;
+
+  const Wafer& wafer_;
+  NetworkContext& network_;
+  Calendar& calendar_;
+  std::vector<Tile*> tiles_;
+  std::array<std::vector<TileId>, Calendar::kLanes> places_;  ///< by lane and client: its tile, of a DRAM the corner of its die
+};
+
+}  // namespace wafersim::sim

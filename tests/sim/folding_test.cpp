@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/sim/dump.h"
+#include "tests/sim/isolated.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/random_plan.h"
+
+/// Folding changes nothing but the time that a run takes.
+namespace wafersim::test {
+namespace {
+
+struct Result {
+  std::string dump;
+  std::uint64_t periods = 0;
+  int replicas = 0;
+  double fraction = 0;
+};
+
+/// Runs in a child process.
+Result run(const RandomPlan& plan, bool fold, Cycle max_cycles = kNever, bool memory = false) {
+  const std::string text = isolated_text([&] {
+    const topology::Mesh mesh = plan.fixture.mesh();
+    const models::HardwareModel hardware = plan.hardware();
+    const workloads::LoweredPlan lowered = plan.lower(hardware, mesh);
+    sim::SimulationOptions options;
+    options.fold = options.fold_eagerly = fold;
+    options.max_cycles = max_cycles;
+    options.record_memory = memory;
+    const sim::Measurements result = run_trace(mesh, hardware, lowered.trace, options, plan.router.routing);
+    const sim::FoldMeasurement& folded = result.engine.fold;
+    return std::to_string(folded.skipped_periods) + ' ' + std::to_string(folded.replicas_folded) + ' ' +
+           std::to_string(folded.fraction) + '\n' + dump(result);
+  });
+  Result result;
+  std::istringstream line(text);
+  line >> result.periods >> result.replicas >> result.fraction;
+  result.dump = text.substr(text.find('\n') + 1);
+  return result;
+}
+
+Cycle length_of(const Result& result) { return std::stoull(result.dump.substr(std::string("cycles ").size())); }
+
+class RandomFolding : public testing::TestWithParam<std::uint64_t> {};
+
+/// Half of the plans run on routes that are drawn for each packet, or chosen by room.
+RandomPlan draw(std::uint64_t seed) {
+  RandomPlan plan = draw_random_plan(seed, {1, 6, 14}, {1, 2, 4});
+  if (seed % 2 == 0) return plan;
+  plan.router.routing = std::vector{"odd_even", "west_first", "o1turn", "valiant"}[seed / 2 % 4];
+  plan.router.virtual_channels = 2;
+  plan.text += plan.router.routing;
+  return plan;
+}
+
+TEST_P(RandomFolding, EqualsTheRunInFull) {
+  const RandomPlan plan = draw(GetParam());
+  const Result full = run(plan, false);
+  EXPECT_EQ(full.periods, 0U);
+  EXPECT_EQ(full.fraction, 0.0);
+  const bool memory = GetParam() % 3 == 0;
+  const std::string expected = memory ? run(plan, false, kNever, true).dump : full.dump;
+  EXPECT_EQ(first_difference(run(plan, true, kNever, memory).dump, expected), "") << plan.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomFolding, testing::Range<std::uint64_t>(2000, 2040));
+
+RandomPlan pipeline(int dp, int microbatches, workloads::PipelineSchedule schedule) {
+  RandomPlan plan;
+  plan.fixture.wafer.mesh.shape = {8, 8};
+  plan.fixture.plan.dp = dp;
+  plan.fixture.plan.tp = 2;
+  plan.fixture.plan.pp = 4;
+  plan.fixture.plan.zero = 1;
+  plan.fixture.plan.schedule = schedule;
+  plan.fixture.model.layers = 4;
+  plan.fixture.training.microbatch = 1;
+  plan.fixture.training.global_batch = dp * microbatches;
+  plan.router.routing = "xy";
+  return plan;
+}
+
+TEST(Folding, SkipsThePeriodsOfASteadyPipeline) {
+  using enum workloads::PipelineSchedule;
+  for (const auto schedule : {one_f_one_b, zb_h1}) {
+    const RandomPlan plan = pipeline(1, 40, schedule);
+    const Result full = run(plan, false);
+    const Result folded = run(plan, true);
+    EXPECT_EQ(first_difference(folded.dump, full.dump), "") << to_string(schedule);
+    EXPECT_GE(folded.periods, 10U) << to_string(schedule);
+    EXPECT_GT(folded.fraction, 0.5) << to_string(schedule);
+  }
+}
+
+TEST(Folding, SimulatesReplicasAsOneUntilTheyMeet) {
+  const RandomPlan plan = pipeline(4, 6, workloads::PipelineSchedule::one_f_one_b);
+  const Result full = run(plan, false);
+  const Result folded = run(plan, true);
+  EXPECT_EQ(first_difference(folded.dump, full.dump), "");
+  EXPECT_EQ(folded.replicas, 4);
+  EXPECT_GT(folded.fraction, 0.3);
+  const Cycle middle = length_of(full) / 3;
+  EXPECT_EQ(first_difference(run(plan, true, middle).dump, run(plan, false, middle).dump), "");
+}
+
+TEST(Folding, KeepsWhatTilesHoldOverTime) {
+  const RandomPlan plan = pipeline(2, 24, workloads::PipelineSchedule::one_f_one_b);
+  const Result folded = run(plan, true, kNever, true);
+  EXPECT_EQ(first_difference(folded.dump, run(plan, false, kNever, true).dump), "");
+  EXPECT_GE(folded.periods, 5U);
+}
+
+TEST(Folding, SkipsWholeIterations) {
+  RandomPlan plan = pipeline(2, 4, workloads::PipelineSchedule::one_f_one_b);
+  plan.fixture.training.iterations = 40;
+  const Result full = run(plan, false);
+  const Result folded = run(plan, true);
+  EXPECT_EQ(first_difference(folded.dump, full.dump), "");
+  EXPECT_GE(folded.periods, 6U);
+}
+
+TEST(Folding, StopsWhereTheRunIsStopped) {
+  const RandomPlan plan = pipeline(1, 40, workloads::PipelineSchedule::one_f_one_b);
+  const Cycle length = length_of(run(plan, false));
+  for (const Cycle at : {length / 2, length * 3 / 4, length - 1}) {
+    EXPECT_EQ(first_difference(run(plan, true, at).dump, run(plan, false, at).dump), "") << at;
+  }
+}
+
+}  // namespace
+}  // namespace wafersim::test
