@@ -243,7 +243,7 @@ struct EngineMeasurement {
   std::uint64_t peak_rss_bytes = 0;
   std::uint64_t events = 0;
   double packet_hops_per_cpu_second = 0;
-  FoldMeasurement fold;
+  FoldMeasurement fold = {};
 };
 
 struct Measurements {
