@@ -291,8 +291,8 @@ Mapping::Mapping(const PlanSpec& plan, const Mesh& mesh) {
     }
     tiles_[at] = mesh.tile_at({corner.x + place.x, corner.y + place.y});
   }
-  for (const AxisRequest& axis : axes) {
-    if (strided) observe(axis.axis, mesh);
+  if (strided) {
+    for (const AxisRequest& axis : axes) observe(axis.axis, mesh);
   }
   find_closed(mesh);
 }

@@ -89,6 +89,50 @@ TEST(TopologyCommand, NeedsNoModel) {
   EXPECT_TRUE(json["traffic"].is_null());
 }
 
+TEST(TopologyCommand, ATorusNeedsTwoChannelsAndRunsInBothFidelities) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const std::string torus = " s.yaml --set wafer.mesh=5x6 --set wafer.topology=torus";
+  for (const std::string command : {"topology", "run -o out"}) {
+    const Outcome refused = work.wafersim(command + torus + " --set router.virtual_channels=1");
+    EXPECT_EQ(refused.status, 3);
+    EXPECT_TRUE(contains(refused.err, "router.routing: xy can deadlock on this mesh with one class")) << refused.err;
+    EXPECT_TRUE(contains(refused.err, "tile_0_0 > tile_0_4 > tile_0_3 > tile_0_2 > tile_0_1 > tile_0_0"))
+        << refused.err;
+  }
+  const auto json = nlohmann::json::parse(work.wafersim("topology --json" + torus).out);
+  EXPECT_EQ(json["mesh"]["topology"], "torus");
+  EXPECT_EQ(json["mesh"]["links"], 120);
+  EXPECT_EQ(json["mesh"]["link_classes"].size(), 1u);
+  EXPECT_EQ(json["mesh"]["link_classes"][0]["kind"], "folded");
+  EXPECT_EQ(json["mesh"]["link_classes"][0]["latency_cycles"], 2);
+  EXPECT_EQ(json["distance"]["diameter_hops"], 5);
+  EXPECT_EQ(json["bisection"]["links"], 10);
+  for (const char* fidelity : {"packet", "flit"}) {
+    const Outcome run = work.wafersim("run --quiet --force -o out" + torus + " --set network.fidelity=" + fidelity);
+    EXPECT_EQ(run.status, 0) << fidelity << ": " << run.err;
+  }
+  EXPECT_EQ(work.wafersim("check" + torus + " --set router.routing=o1turn").status, 3);
+}
+
+TEST(TopologyCommand, ReticlesSlowTheBisectionAndTheRun) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const std::string borders = " --set 'wafer.reticle={every: 1, bandwidth: 16 B/cycle, latency: 5 cycles}'";
+  const auto json = nlohmann::json::parse(work.wafersim("topology --json s.yaml" + borders).out);
+  EXPECT_EQ(json["bisection"]["bytes_per_cycle"], 32);
+  EXPECT_EQ(json["mesh"]["link_classes"][0]["reticle_borders"], 1);
+  for (const std::string fidelity : {"packet", "flit"}) {
+    std::vector<std::uint64_t> cycles;
+    for (const std::string& reticle : {std::string(), borders}) {
+      const Outcome run = work.wafersim("run --quiet --force -o out s.yaml" + reticle + " --set network.fidelity=" + fidelity);
+      ASSERT_EQ(run.status, 0) << fidelity << ": " << run.err;
+      cycles.push_back(nlohmann::json::parse(work.read("out/summary.json"))["cycles"].get<std::uint64_t>());
+    }
+    EXPECT_LT(cycles[0], cycles[1]) << fidelity;
+  }
+}
+
 TEST(TopologyCommand, TrafficThatIsBlockedExitsWithThreeAndNamesTheLink) {
   const Workplace work;
   work.write("s.yaml", kSmallScenario);
