@@ -65,7 +65,7 @@ TEST(SummaryJson, KeysAndTheirOrder) {
             (std::vector<std::string>{"link", "bytes", "utilization", "queue_cycles", "by_axis"}));
   EXPECT_EQ(keys(json["engine"]),
             (std::vector<std::string>{"fidelity", "wall_seconds", "cpu_seconds", "peak_rss_bytes", "events",
-                                      "packet_hops_per_cpu_second", "folded_fraction"}));
+                                      "packet_hops_per_cpu_second", "folded_fraction", "fold"}));
 }
 
 TEST(SummaryJson, Values) {
@@ -99,7 +99,7 @@ TEST(SummaryJson, BreakdownReadBackSumsToOne) {
 
 TEST(SummaryJson, OnlyTheEngineBlockDiffersBetweenRuns) {
   RunFixture other;
-  other.measurements.engine = {7, 8, 9, 10, 11};
+  other.measurements.engine = {7, 8, 9, 10, 11, {}};
   ordered_json first = json_of(RunFixture());
   ordered_json second = json_of(other);
   EXPECT_NE(first, second);
