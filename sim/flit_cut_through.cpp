@@ -12,10 +12,15 @@ void FlitEngine<kPorts>::start_bidding(std::uint32_t router, State& state, PortV
   const Flit flit = buffers_[from.base + from.first];
   require_invariant(flit.head(), "a packet's flits mixed with another's in a virtual channel");
   find_output(router, from, at, flit.packet());
-  if (const Cycle turn = turn_cost(at.port, from.output); turn != 0 && arrived_[flit.packet()] + turn > now) {
-    from.state = VcState::routing;
-    turning_.slot(arrived_[flit.packet()] + turn).push_back({router, at});
-    return;
+  if (const Cycle turn = turn_cost(at.port, from.output); turn != 0) {
+    // The turn begins when it is known: at the arrival, or where outputs are chosen by room, now.
+    const bool chosen = routes_.kind() == PacketRoutes::Kind::adaptive;
+    const Cycle turned = (chosen ? now : arrived_[flit.packet()]) + turn;
+    if (turned > now) {
+      from.state = VcState::routing;
+      turning_.slot(turned).push_back({router, at});
+      return;
+    }
   }
   bid(router, state, at, now);
 }

@@ -47,7 +47,7 @@ TEST(Checkpoints, AStoppedRunGoesOn) {
 TEST(Checkpoints, AnInterruptKeepsTheState) {
   const Workplace work;
   work.write("s.yaml", kSmallScenario);
-  const std::string run = "\"$WAFERSIM\" run s.yaml -o out --quiet --fold off --checkpoint-every 1h --set training.iterations=3000";
+  const std::string run = "\"$WAFERSIM\" run s.yaml -o out --quiet --fold off --checkpoint-every 3600s --set training.iterations=3000";
   const Outcome outcome = work.shell(run + " & program=$!; while [ ! -d out ] && kill -0 $program; do sleep 0.01; done; "
                                            "kill -INT $program; wait $program");
   EXPECT_EQ(outcome.status, 130) << outcome.err;

@@ -77,7 +77,7 @@ TEST(CollectiveCommand, SaysWhatDoesNotFit) {
   EXPECT_NE(other.err.find("`wafersim collective` needs this section"), std::string::npos) << other.err;
   const Outcome no_plan = place.wafersim("run " + kLine);
   EXPECT_EQ(no_plan.status, 2);
-  EXPECT_NE(no_plan.err.find("`wafersim collective`"), std::string::npos) << no_plan.err;
+  EXPECT_NE(no_plan.err.find("`wafersim traffic`, `collective`"), std::string::npos) << no_plan.err;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Plan {
   workloads::LoweredPlan lowered;
 
   explicit Plan(std::uint64_t seed)
-      : drawn(draw_random_plan(seed)),
+      : drawn(without_copies(draw_random_plan(seed))),
         mesh(drawn.fixture.mesh()),
         hardware(drawn.hardware()),
         lowered(drawn.lower(hardware, mesh)) {}

@@ -46,7 +46,7 @@ class RandomFolding : public testing::TestWithParam<std::uint64_t> {};
 
 /// Half of the plans run on routes that are drawn for each packet, or chosen by room.
 RandomPlan draw(std::uint64_t seed) {
-  RandomPlan plan = draw_random_plan(seed, {1, 6, 14}, {1, 2, 4});
+  RandomPlan plan = without_copies(draw_random_plan(seed, {1, 6, 14}, {1, 2, 4}));
   if (seed % 2 == 0) return plan;
   plan.router.routing = std::vector{"odd_even", "west_first", "o1turn", "valiant"}[seed / 2 % 4];
   plan.router.virtual_channels = 2;

@@ -37,8 +37,8 @@ void draw_plan(LoweringFixture& fixture, RandomStream& random, std::string& text
   plan.collectives = pick(random, text, "collective",
                           std::vector{Collective::automatic, Collective::ring, Collective::line,
                                       Collective::rows_cols, Collective::tree,
-                                      Collective::halving_doubling, Collective::direct, Collective::multicast,
-                                      Collective::router_multicast});
+                                      Collective::halving_doubling, Collective::direct, workloads::Collective::multicast,
+                                      workloads::Collective::router_multicast});
   plan.collective_chunks = pick(random, text, "chunks 1 3", std::vector{1, 3});
 }
 
@@ -155,6 +155,9 @@ void draw_machine(RandomPlan& out, RandomStream& random) {
   out.router.virtual_channels = pick(random, out.text, "vcs 1 2", std::vector{1, 2});
   out.router.pipeline = Duration::of_cycles(pick(random, out.text, "pipeline 0 1 3", std::vector{0, 1, 3}));
   out.router.routing = pick(random, out.text, "routing", std::vector<std::string>{"xy", "yx", "table"});
+  // Routes of a table may part and meet again, which routers cannot copy along.
+  const bool copied = out.fixture.plan.collectives == workloads::Collective::router_multicast;
+  if (copied && out.router.routing == "table") out.router.routing = "xy";
   if (random.below(8) == 0) {
     out.network.fidelity = models::Fidelity::ideal;
     out.text += "ideal network, ";
@@ -179,6 +182,11 @@ RandomPlan draw_random_plan(std::uint64_t seed, const std::vector<int>& microbat
   draw_work(out.fixture, random, out.text, microbatches, iterations);
   draw_machine(out, random);
   return out;
+}
+
+RandomPlan without_copies(RandomPlan plan) {
+  if (plan.fixture.plan.collectives == workloads::Collective::router_multicast) plan.fixture.plan.collectives = workloads::Collective::multicast;
+  return plan;
 }
 
 }  // namespace wafersim::test

@@ -22,5 +22,7 @@ struct RandomPlan {
 /// Of all axes, schedules, memories and networks; with one of these numbers of microbatches and iterations.
 RandomPlan draw_random_plan(std::uint64_t seed, const std::vector<int>& microbatches = {1, 2, 5},
                             const std::vector<int>& iterations = {1, 2});
+/// The same with network interfaces that forward where routers would copy, which not all networks can, nor checkpoints.
+RandomPlan without_copies(RandomPlan plan);
 
 }  // namespace wafersim::test
