@@ -169,8 +169,17 @@ void draw_loads(Canvas& canvas, const LoadReports& loads) {
   for (const auto& [label, value] : lines) canvas.line(fmt::format("  {:<22}{}", label, value));
 }
 
+/// What was simulated once for all times that it happens.
+std::string folded_text(const sim::FoldMeasurement& fold) {
+  std::vector<std::string> ways;
+  if (fold.replicas_folded > 1) ways.push_back(fmt::format("{} replicas as one", fold.replicas_folded));
+  if (fold.skipped_periods > 0) ways.push_back(fmt::format("{} periods skipped", fold.skipped_periods));
+  return fmt::format("Folded: {} of the operations ({})", percent(fold.fraction), join(ways));
+}
+
 void draw_engine(Canvas& canvas, const sim::EngineMeasurement& engine) {
   canvas.line();
+  if (engine.fold.fraction > 0) canvas.line(canvas.paint(Ink::dim, folded_text(engine.fold)));
   canvas.line(canvas.paint(
       Ink::dim,
       fmt::format("Engine: {} wall, {} CPU, {} packet-hops per CPU second, {}",

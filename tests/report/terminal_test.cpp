@@ -156,6 +156,15 @@ TEST(Terminal, PartialResultsAreMarked) {
       contains(text, "PARTIAL RESULTS: stopped by max-wall at cycle 1,000\n0 of 1 iterations completed\n"));
 }
 
+TEST(Terminal, SaysWhatWasFolded) {
+  RunFixture run;
+  EXPECT_FALSE(contains(text_of(run, kAscii), "Folded"));
+  run.measurements.engine.fold.fraction = 0.735;
+  run.measurements.engine.fold.replicas_folded = 8;
+  run.measurements.engine.fold.skipped_periods = 3;
+  EXPECT_TRUE(contains(text_of(run, kAscii), "Folded: 73.5 % of the operations (8 replicas as one, 3 periods skipped)"));
+}
+
 TEST(Terminal, RunWithoutMessages) {
   RunFixture run;
   run.measurements.links.clear();
