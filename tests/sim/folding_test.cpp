@@ -104,6 +104,29 @@ TEST(Folding, SimulatesReplicasAsOneUntilTheyMeet) {
   EXPECT_EQ(first_difference(run(plan, true, middle).dump, run(plan, false, middle).dump), "");
 }
 
+/// Borders of reticles may lie in all replicas alike, or not.
+TEST(Folding, ReplicasWithOtherLinksAreNotOne) {
+  for (const topology::Shape every : {topology::Shape{2, 4}, topology::Shape{3, 3}}) {
+    RandomPlan plan = pipeline(4, 6, workloads::PipelineSchedule::one_f_one_b);
+    plan.fixture.wafer.reticle = models::ReticleSpec{every, Bandwidth{Rational(8), true}, Duration::of_cycles(9)};
+    const Result folded = run(plan, true);
+    EXPECT_EQ(first_difference(folded.dump, run(plan, false).dump), "");
+    EXPECT_EQ(folded.replicas, every.rows == 2 ? 4 : 0);
+  }
+}
+
+TEST(Folding, RingsAndTurnsFold) {
+  for (const topology::Wrap wrap : {topology::Wrap::none, topology::Wrap::both}) {
+    RandomPlan plan = pipeline(1, 40, workloads::PipelineSchedule::one_f_one_b);
+    plan.fixture.wafer.mesh.wrap = wrap;
+    plan.router.virtual_channels = 2;
+    plan.router.turn = Duration::of_cycles(20);
+    const Result folded = run(plan, true);
+    EXPECT_EQ(first_difference(folded.dump, run(plan, false).dump), "");
+    EXPECT_GE(folded.periods, 10U);
+  }
+}
+
 TEST(Folding, KeepsWhatTilesHoldOverTime) {
   const RandomPlan plan = pipeline(2, 24, workloads::PipelineSchedule::one_f_one_b);
   const Result folded = run(plan, true, kNever, true);

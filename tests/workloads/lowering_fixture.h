@@ -26,7 +26,7 @@ struct LoweringFixture {
   Bytes stream_bytes() const;
   void layers_alone() { model.embedding = model.head = false; }
   LoweredPlan lower() const;
-  topology::Mesh mesh() const { return topology::Mesh(wafer.mesh); }
+  topology::Mesh mesh() const { return topology::Mesh(models::mesh_spec(wafer)); }
 };
 
 /// Calls `visit` for each operation that a trace's tiles execute.
