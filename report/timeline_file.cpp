@@ -104,13 +104,13 @@ void TimelineFile::add(const sim::MessageRecord& message) {
 }
 
 void TimelineFile::add(TileId id, Cycle cycle, const sim::MemoryLevels& levels) {
-  if (!recording(cycle)) return;
+  if (recorded_before_) return;
   const TileTracks* const tile = tracks_of(id);
   require_invariant(tile != nullptr, "memory of a tile that the timeline does not show");
   const std::string dram = hardware_.dram_capacity == 0 ? "" : fmt::format(",\"dram\":{}", levels.dram);
   event(R"({{"ph":"C","pid":{},"ts":{},"name":"{} memory","args":{{"sram":{}{}}}}})", process(tile->binding->stage), time(cycle),
         tile->name, levels.sram, dram);
-  write_events(cycle);
+  write_events(std::max(cycle, latest_));  // a level is told of when it ends
 }
 
 void TimelineFile::commit(Cycle cycles) {
@@ -203,7 +203,7 @@ void TimelineFile::event(fmt::format_string<Values...> format, Values&&... value
   fmt::format_to(std::back_inserter(events_), format, std::forward<Values>(values)...);
 }
 
-/// Whether a record that ends then is still taken.
+/// Whether an operation or message that ends then is still taken.
 bool TimelineFile::recording(Cycle end) {
   if (recorded_before_) recorded_before_ = std::min(*recorded_before_, end);
   return !recorded_before_;
@@ -215,6 +215,7 @@ void TimelineFile::write_events(Cycle end) {
   } else {
     file_.write({events_.data(), events_.size()});
     left_ -= events_.size();
+    latest_ = std::max(latest_, end);
   }
   events_.clear();
 }

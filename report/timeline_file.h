@@ -43,7 +43,7 @@ class TimelineFile {
   /// `cycles`: the length of the run.
   void commit(Cycle cycles);
 
-  /// What ended before this cycle is recorded, and nothing that ended after it; empty: all of it is.
+  /// Operations and messages that ended before this cycle are recorded, and none that ended after it; empty: all are.
   std::optional<Cycle> recorded_before() const { return recorded_before_; }
 
  private:
@@ -86,6 +86,7 @@ class TimelineFile {
   std::uint32_t next_track_ = 1;
   std::uint64_t next_arrow_ = 1;
   Bytes left_ = 0;                      ///< for events
+  Cycle latest_ = 0;                    ///< end of a record that was written
   std::optional<Cycle> recorded_before_;
 };
 

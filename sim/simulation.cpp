@@ -236,7 +236,7 @@ void Simulation::Parts::attach_activity() {
 void Simulation::Parts::attach_observer() {
   const TileObserver& observer = options.observer;
   for (const TileId id : observer.tiles) {
-    Tile& tile = wafer.tile(id);
+    const Tile& tile = wafer.tile(id);
     auto* const core = dynamic_cast<TraceCore*>(tile.core);
     if (observer.on_operation && core != nullptr) core->record(observer.on_operation);
     if (!observer.on_memory) continue;

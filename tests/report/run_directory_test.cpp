@@ -122,7 +122,7 @@ TEST(RunDirectory, AnEarlierRunIsReplaced) {
   EXPECT_EQ(read_text(directory.path() / kSummaryFile), summary_text(run.context(summary)));
 }
 
-TEST(RunDirectory, MessagesOfAnEarlierRunDoNotStay) {
+TEST(RunDirectory, StreamsOfAnEarlierRunDoNotStay) {
   const TestDirectory directory;
   const RunFixture run;
   const analysis::RunSummary summary = run.summarize();
@@ -131,6 +131,11 @@ TEST(RunDirectory, MessagesOfAnEarlierRunDoNotStay) {
   EXPECT_TRUE(fs::exists(directory.path() / kMessagesFile));
   write_run(directory.path(), run.context(summary), {});
   EXPECT_FALSE(fs::exists(directory.path() / kMessagesFile));
+  write_text(directory.path() / kTimelineFile, "");
+  write_run(directory.path(), run.context(summary), {false, true});
+  EXPECT_TRUE(fs::exists(directory.path() / kTimelineFile));
+  write_run(directory.path(), run.context(summary), {});
+  EXPECT_FALSE(fs::exists(directory.path() / kTimelineFile));
 }
 
 TEST(RunDirectory, AFileInTheWayIsNamed) {
