@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/quantity.h"
+#include "report/timeline_file.h"
 
 namespace wafersim::apps {
 namespace {
@@ -31,6 +32,35 @@ void add_wave(CLI::App& command, WaveArguments& arguments) {
                                    ->allow_extra_args(false);
   file->needs(routers);
   routers->needs(file);
+}
+
+Bytes timeline_bytes_of(const std::string& text) {
+  DataSize size;
+  std::string error;
+  if (!parse_quantity(text, size, error)) throw CLI::ValidationError("--timeline-bytes", error);
+  if (size.bytes < report::kLeastTimelineBytes) {
+    throw CLI::ValidationError("--timeline-bytes", "'" + text + "' is too small; valid: " +
+                                                       to_string(DataSize{report::kLeastTimelineBytes}) + " and more");
+  }
+  return size.bytes;
+}
+
+void add_timeline(CLI::App& command, TimelineArguments& arguments) {
+  CLI::Option* const timeline = command.add_flag(
+      "--timeline", arguments.wanted, "Write what tiles do, event by event, into timeline.json.gz, for ui.perfetto.dev");
+  command
+      .add_option("--timeline-tiles", arguments.tiles,
+                  "Tiles of the timeline, e.g. tile_0_0,tile_2-5_3,tile_*_1, instead of one of each of the first stages")
+      ->type_name("TILES")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs(timeline);
+  command
+      .add_option_function<std::string>(
+          "--timeline-bytes", [&arguments](const std::string& text) { arguments.most_bytes = timeline_bytes_of(text); },
+          "Stop recording when the timeline has this size before compression [200 MB]")
+      ->type_name("SIZE")
+      ->needs(timeline);
 }
 
 double seconds_of(const std::string& text) {
@@ -64,6 +94,7 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
       ->type_name("TILES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_timeline(*run, arguments.timeline);
   add_wave(*run, arguments.wave);
   run->add_option("--max-cycles", arguments.max_cycles,
                   "Stop after N cycles; the results are marked as partial")

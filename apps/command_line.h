@@ -20,9 +20,17 @@ struct WaveArguments {
   std::vector<std::string> routers;  ///< patterns of report::tiles_named()
 };
 
+/// --timeline, --timeline-tiles and --timeline-bytes.
+struct TimelineArguments {
+  bool wanted = false;
+  std::vector<std::string> tiles;  ///< patterns of report::tiles_named(); none: one of each of the first stages
+  std::optional<Bytes> most_bytes;
+};
+
 struct RunArguments {
   ScenarioArguments scenario;
   WaveArguments wave;
+  TimelineArguments timeline;
   std::string directory;  ///< empty = runs/<name of the scenario>
   bool json = false;
   bool quiet = false;

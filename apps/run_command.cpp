@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,12 @@
 #include "apps/refuse.h"
 #include "apps/warnings.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "report/checkpoint_file.h"
 #include "report/message_log.h"
 #include "report/page.h"
 #include "report/run_directory.h"
+#include "report/timeline_file.h"
 #include "report/waveform.h"
 #include "sim/simulation.h"
 #include "workloads/fingerprint.h"
@@ -32,6 +35,13 @@ fs::path directory_of(const RunArguments& arguments, const config::Scenario& sce
   return fs::path("runs") / directory_name(scenario.name);
 }
 
+[[noreturn]] void refuse_tile(const char* option, const std::string& name, const char* what, const PreparedRun& run) {
+  const std::vector<workloads::TileBinding>& used = run.plan.trace.tiles;
+  throw Error(ExitStatus::scenario, std::string(option) + ": '" + name + "' " + what + "; " + std::to_string(used.size()) +
+                                        " are used, the first is " + run.mesh.name(used.front().tile) + " and the last " +
+                                        run.mesh.name(used.back().tile));
+}
+
 /// The tiles of an option that names some that the plan uses.
 std::vector<TileId> named_tiles(const char* option, const std::vector<std::string>& names, const PreparedRun& run) {
   const std::vector<workloads::TileBinding>& used = run.plan.trace.tiles;
@@ -40,12 +50,7 @@ std::vector<TileId> named_tiles(const char* option, const std::vector<std::strin
     const auto found = std::find_if(used.begin(), used.end(), [&](const workloads::TileBinding& binding) {
       return run.mesh.name(binding.tile) == name;
     });
-    if (found == used.end()) {
-      throw Error(ExitStatus::scenario, std::string(option) + ": '" + name + "' is not a tile that the plan uses; " +
-                                            std::to_string(used.size()) + " are used, the first is " +
-                                            run.mesh.name(used.front().tile) + " and the last " +
-                                            run.mesh.name(used.back().tile));
-    }
+    if (found == used.end()) refuse_tile(option, name, "is not a tile that the plan uses", run);
     result.push_back(found->tile);
   }
   return result;
@@ -53,16 +58,39 @@ std::vector<TileId> named_tiles(const char* option, const std::vector<std::strin
 
 bool wants_report(const RunArguments& arguments) { return arguments.report || !arguments.report_tiles.empty(); }
 
-/// Whose spans are kept: the tiles that were named, or the first tile of each of the first stages of a replica.
-std::vector<TileId> report_tiles(const RunArguments& arguments, const PreparedRun& run) {
+/// The first tile of each of the first stages of a replica.
+std::vector<TileId> first_tiles(const PreparedRun& run) {
   constexpr int kMostStages = 8;
-  if (!arguments.report_tiles.empty()) return named_tiles("--report-tiles", arguments.report_tiles, run);
   std::vector<TileId> result;
   workloads::Ranks ranks;
   for (ranks.pp = 0; ranks.pp < std::min(run.scenario.plan.pp, kMostStages); ++ranks.pp) {
     result.push_back(run.plan.mapping.tile(ranks));
   }
   return result;
+}
+
+/// Whose spans are kept.
+std::vector<TileId> report_tiles(const RunArguments& arguments, const PreparedRun& run) {
+  if (!arguments.report_tiles.empty()) return named_tiles("--report-tiles", arguments.report_tiles, run);
+  return first_tiles(run);
+}
+
+/// Tiles that the plan uses and that fit the patterns, ascending.
+std::vector<TileId> timeline_tiles(const TimelineArguments& arguments, const PreparedRun& run) {
+  constexpr const char* kOption = "--timeline-tiles";
+  if (arguments.tiles.empty()) return first_tiles(run);
+  std::set<TileId> result;
+  for (const std::string& pattern : arguments.tiles) {
+    const std::vector<TileId> fitting = report::tiles_named(kOption, {pattern}, run.mesh);
+    std::size_t used = 0;
+    for (const workloads::TileBinding& binding : run.plan.trace.tiles) {
+      if (!std::binary_search(fitting.begin(), fitting.end(), binding.tile)) continue;
+      result.insert(binding.tile);
+      ++used;
+    }
+    if (used == 0) refuse_tile(kOption, pattern, "names no tile that the plan uses", run);
+  }
+  return {result.begin(), result.end()};
 }
 
 report::CheckpointOwner owner_of(const RunArguments& arguments, const PreparedRun& run) {
@@ -78,13 +106,43 @@ void check_checkpoints(const RunArguments& arguments, const PreparedRun& run) {
     throw Error(ExitStatus::scenario, std::string(option) + ": " + why);
   };
   if (arguments.messages) refuse_option("a run with --messages cannot be taken up again: its log is not kept");
+  if (arguments.timeline.wanted) refuse_option("a run with --timeline cannot be taken up again: its timeline is not kept");
   if (run.hardware.fidelity == models::Fidelity::flit) {
     refuse_option("the state of the flit engine cannot be kept (network.fidelity: flit); take packet or ideal");
   }
 }
 
-sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run, const fs::path& directory,
-                           report::MessageLog* messages, const std::vector<TileId>& watched, report::Waveform* wave) {
+/// What is written while the simulation runs.
+struct Streams {
+  std::optional<report::MessageLog> messages;
+  std::optional<report::Waveform> wave;
+  std::vector<TileId> wave_tiles;
+  std::optional<report::TimelineFile> timeline;
+  std::vector<TileId> timeline_tiles;
+};
+
+void connect(Streams& streams, sim::SimulationOptions& options) {
+  if (streams.messages || streams.timeline) {
+    options.on_message = [&streams](const sim::MessageRecord& message) {
+      if (streams.messages) streams.messages->add(message);
+      if (streams.timeline) streams.timeline->add(message);
+    };
+  }
+  if (streams.wave) {
+    options.watch = {streams.wave_tiles, [&wave = *streams.wave](Cycle at, TileId tile, const sim::RouterSample& sample) {
+                       wave.add(at, tile, sample);
+                     }};
+  }
+  if (streams.timeline) {
+    report::TimelineFile& timeline = *streams.timeline;
+    options.observer = {streams.timeline_tiles, [&timeline](const sim::OperationRecord& operation) { timeline.add(operation); },
+                        [&timeline](TileId tile, Cycle cycle, const sim::MemoryLevels& levels) {
+                          timeline.add(tile, cycle, levels);
+                        }};
+  }
+}
+
+sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run, const fs::path& directory, Streams& streams) {
   ProgressBar progress(!arguments.quiet);
   sim::SimulationOptions options;
   options.seed = run.scenario.seed;
@@ -114,12 +172,7 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
     options.checkpoint_seconds = arguments.checkpoint_seconds;
     options.on_checkpoint = [&](std::span<const char> bytes) { report::write_checkpoint(checkpoint, owner, bytes); };
   }
-  if (messages != nullptr) {
-    options.on_message = [messages](const sim::MessageRecord& message) { messages->add(message); };
-  }
-  if (wave != nullptr) {
-    options.watch = {watched, [wave](Cycle at, TileId tile, const sim::RouterSample& sample) { wave->add(at, tile, sample); }};
-  }
+  connect(streams, options);
   if (progress.shown()) {
     options.on_progress = [&progress](const sim::Progress& state) { progress.update(state); };
   }
@@ -137,12 +190,21 @@ std::vector<analysis::LinkFlows> hot_flows(const PreparedRun& run, const analysi
   return analysis::flows_across(run.plan.trace, *routes, run.mesh, links, kNamed);
 }
 
-void show(const RunArguments& arguments, const report::RunContext& context, const fs::path& directory) {
+std::string timeline_text(const report::TimelineFile& timeline, const fs::path& directory) {
+  std::string text = "Timeline in " + (directory / report::kTimelineFile).string() + ", to open in https://ui.perfetto.dev";
+  if (const auto cycle = timeline.recorded_before()) {
+    text += "; it has reached its size (--timeline-bytes), from cycle " + human_count(*cycle) + " on nothing is recorded";
+  }
+  return text + "\n";
+}
+
+void show(const RunArguments& arguments, const report::RunContext& context, const fs::path& directory, const Streams& streams) {
   if (arguments.json) {
     print(report::summary_text(context));
   } else if (!arguments.quiet) {
     const std::string page = wants_report(arguments) ? ", to look at: " + (directory / report::kReportFile).string() : "";
-    print(report::terminal_summary(context, terminal_style()) + "Results in " + directory.string() + page + "\n");
+    print(report::terminal_summary(context, terminal_style()) + "Results in " + directory.string() + page + "\n" +
+          (streams.timeline ? timeline_text(*streams.timeline, directory) : ""));
   }
 }
 
@@ -156,23 +218,25 @@ ExitStatus run_command(const RunArguments& arguments) {
   if (!arguments.quiet) {
     for (const std::string& warning : warnings_of(run)) print_warning(warning);
   }
-  const std::vector<TileId> watched = report::tiles_named("--vcd-routers", arguments.wave.routers, run.mesh);
-  if (!watched.empty() && run.hardware.fidelity == models::Fidelity::ideal)
+  Streams streams;
+  streams.wave_tiles = report::tiles_named("--vcd-routers", arguments.wave.routers, run.mesh);
+  if (arguments.timeline.wanted) streams.timeline_tiles = timeline_tiles(arguments.timeline, run);
+  if (!streams.wave_tiles.empty() && run.hardware.fidelity == models::Fidelity::ideal)
     refuse(arguments.scenario.path, "network.fidelity", "--vcd needs routers; valid: packet, flit");
   const fs::path directory = directory_of(arguments, run.scenario);
   const InterruptGuard
       guard;  // from here to the end, so that an interrupt cannot cut the writing of results short
   report::prepare_directory(directory, arguments.force);
-  std::optional<report::MessageLog> messages;
-  if (arguments.messages)
-    messages.emplace(directory / report::kMessagesFile, run.mesh, run.plan.trace.tensors);
-
-  std::optional<report::Waveform> wave;
-  if (!watched.empty()) wave.emplace(arguments.wave.path, run.mesh, watched, run.hardware);
-
-  const sim::Measurements measurements =
-      simulate(arguments, run, directory, messages ? &*messages : nullptr, watched, wave ? &*wave : nullptr);
   const config::Scenario& scenario = run.scenario;
+  if (arguments.messages) streams.messages.emplace(directory / report::kMessagesFile, run.mesh, run.plan.trace.tensors);
+  if (!streams.wave_tiles.empty()) streams.wave.emplace(arguments.wave.path, run.mesh, streams.wave_tiles, run.hardware);
+  if (arguments.timeline.wanted) {
+    streams.timeline.emplace(directory / report::kTimelineFile,
+                             report::TimelineFile::Run{scenario.name, run.hardware, run.mesh, run.plan.trace},
+                             streams.timeline_tiles, arguments.timeline.most_bytes.value_or(report::kTimelineBytes));
+  }
+
+  const sim::Measurements measurements = simulate(arguments, run, directory, streams);
   const analysis::RunSummary summary = analysis::summarize(
       {scenario.model, scenario.training, run.hardware, run.mesh, run.plan.memory, measurements});
   const report::RunContext context{scenario.name,    config::to_json(scenario),
@@ -181,12 +245,13 @@ ExitStatus run_command(const RunArguments& arguments) {
                                    run.mesh,         measurements,
                                    summary,          run.loads(),
                                    measurements.activity ? hot_flows(run, summary) : std::vector<analysis::LinkFlows>{}};
-  if (messages) messages->commit();
-  if (wave) wave->commit();
-  report::write_run(directory, context, arguments.messages);
+  if (streams.messages) streams.messages->commit();
+  if (streams.wave) streams.wave->commit();
+  if (streams.timeline) streams.timeline->commit(measurements.cycles);
+  report::write_run(directory, context, {arguments.messages, arguments.timeline.wanted});
   if (wants_report(arguments)) report::write_page(directory);
   if (!measurements.partial) report::remove_checkpoint(directory);
-  show(arguments, context, directory);
+  show(arguments, context, directory, streams);
   const bool interrupted = measurements.partial && measurements.stopped_by == "interrupt";
   return interrupted ? ExitStatus::interrupted : ExitStatus::done;
 }

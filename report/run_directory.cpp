@@ -89,11 +89,12 @@ void prepare_directory(const fs::path& directory, bool force) {
                          kSummaryFile);  // fails here, before the simulation, when nothing can be written
 }
 
-void write_run(const fs::path& directory, const RunContext& run, bool keep_messages) {
+void write_run(const fs::path& directory, const RunContext& run, const Streamed& streamed) {
   create(directory);
   remove_file(directory / kSummaryFile);
   remove_file(directory / kReportFile);  // of the run before, too
-  if (!keep_messages) remove_file(directory / kMessagesFile);
+  if (!streamed.messages) remove_file(directory / kMessagesFile);
+  if (!streamed.timeline) remove_file(directory / kTimelineFile);
   write_tiles(directory / kTilesFile, run.measurements, run.mesh);
   write_ranks(directory / kRanksFile, run.plan, run.mapping, run.mesh);
   write_links(directory / kLinksFile, run.measurements, run.mesh);

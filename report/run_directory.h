@@ -24,6 +24,7 @@ inline constexpr const char* kSpansFile = "spans.csv";
 inline constexpr const char* kBubblesFile = "bubbles.csv";
 inline constexpr const char* kFlowsFile = "flows.csv";
 inline constexpr const char* kReportFile = "report.html";
+inline constexpr const char* kTimelineFile = "timeline.json.gz";
 /// Of synthetic traffic.
 inline constexpr const char* kTrafficFile = "traffic.json";
 
@@ -32,11 +33,16 @@ inline constexpr const char* kTrafficFile = "traffic.json";
 /// unless `force`.
 void prepare_directory(const std::filesystem::path& directory, bool force);
 
+struct Streamed {
+  bool messages = false;  ///< messages.csv
+  bool timeline = false;  ///< timeline.json.gz
+};
+
 /// Writes tiles.csv, ranks.csv, links.csv, steps.csv, memory.csv where memory was recorded, the tables of activity where that was,
 /// and, last of all, summary.json; a
 /// summary of an earlier run is removed first, so that a summary never stands beside tables of another run.
-/// `keep_messages` tells whether messages.csv belongs to this run. Files of an older run that this one does not have are
+/// `streamed` tells which files that are written while a run goes on belong to this one. Files of an older run that this one does not have are
 /// removed. Throws IoError.
-void write_run(const std::filesystem::path& directory, const RunContext& run, bool keep_messages);
+void write_run(const std::filesystem::path& directory, const RunContext& run, const Streamed& streamed);
 
 }  // namespace wafersim::report

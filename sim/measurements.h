@@ -88,6 +88,16 @@ struct MessageRecord {
   Cycle queued = 0;                 ///< sum over packets and links of (grant - first bid)
 };
 
+/// One operation that took time.
+struct OperationRecord {
+  TileId tile = kNoTile;
+  std::uint32_t step = 0;           ///< position in the tile's program
+  workloads::OpKind kind = workloads::OpKind::matrix;  ///< matrix: on the matrix engine; vector, reduce: on the vector engine
+  workloads::Axis axis = workloads::Axis::none;        ///< of reductions
+  Cycle start = 0;
+  Cycle end = 0;                    ///< the engine was held from start to end - 1
+};
+
 /// The causes of CycleBreakdown, numbered: exposed communication has one for each axis.
 enum class CycleKind : std::uint8_t {
   compute,

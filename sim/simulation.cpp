@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <deque>
 #include <fmt/format.h>
 #include <numeric>
 #include <set>
@@ -63,6 +64,7 @@ struct Simulation::Parts {
     if (trace_in.replicas > 1) place_flows();
     if (options.record_memory) attach_timelines();
     if (options.record_activity) attach_activity();
+    attach_observer();
     make_folding(routing.draws());
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
@@ -72,6 +74,7 @@ struct Simulation::Parts {
   void prepare_forwarding(const workloads::TileBinding& binding, const workloads::StepTemplate& step_template);
   void attach_timelines();
   void attach_activity();
+  void attach_observer();
   LinkLoad load_before(topology::LinkId link, Cycle end) const;
   void sample_links(Cycle now) const;
   void attach_watch();
@@ -101,6 +104,7 @@ struct Simulation::Parts {
   SharedByCores shared_by_cores;
   std::vector<MemoryTimeline> timelines;  ///< by used tile
   std::unique_ptr<Activity> activity;     ///< when it is recorded
+  std::deque<Sram::LevelSink> level_sinks;  ///< of observed tiles; they stay in their places
   std::vector<topology::LinkId> links;    ///< live ones, ascending
   std::unique_ptr<FlitMesh> flits;  ///< of the fidelity `flit`
   Wafer wafer;
@@ -161,6 +165,7 @@ std::string Simulation::Parts::unkept() const {
   if (options.core_factory) return "cores of the user's own";
   if (forwards) return "messages that are used as they come in, or that routers copy";
   if (activity) return "loads over time are recorded";
+  if (!options.observer.tiles.empty()) return "what tiles do is recorded";
   if (options.on_message) return "messages are recorded";
   return options.watch.tiles.empty() ? "" : "routers are watched";
 }
@@ -226,6 +231,19 @@ void Simulation::Parts::attach_activity() {
     activity->message(message);
     if (next) next(message);
   };
+}
+
+void Simulation::Parts::attach_observer() {
+  const TileObserver& observer = options.observer;
+  for (const TileId id : observer.tiles) {
+    const Tile& tile = wafer.tile(id);
+    auto* const core = dynamic_cast<TraceCore*>(tile.core);
+    if (observer.on_operation && core != nullptr) core->record(observer.on_operation);
+    if (!observer.on_memory) continue;
+    observer.on_memory(id, 0, tile.sram->levels());
+    level_sinks.push_back([&observer, id](Cycle cycle, const MemoryLevels& levels) { observer.on_memory(id, cycle, levels); });
+    tile.sram->set_level_sink(&level_sinks.back());
+  }
 }
 
 /// Adds what links did in all windows that ended by `now`.

@@ -21,6 +21,16 @@ struct Progress {
   double fraction = 0;  ///< of the operations of the trace, 0..1
 };
 
+/// Told what tiles do, as it happens. A null function is not called.
+struct TileObserver {
+  std::vector<TileId> tiles;  ///< used tiles
+  /// Called when an operation ends. Only cores that run the trace have any.
+  std::function<void(const OperationRecord&)> on_operation;
+  /// Called with what the tile holds before the first step, and with what it holds at the end of each cycle that changed it,
+  /// ascending by cycle; not before the next change, or the end of the run.
+  std::function<void(TileId, Cycle, const MemoryLevels&)> on_memory;
+};
+
 struct SimulationOptions {
   std::uint64_t seed = 1;     ///< of what packets draw, and of `shuffle`
   bool shuffle = false;       ///< visit the modules of a cycle in a random order; results must not change
@@ -44,11 +54,12 @@ struct SimulationOptions {
   bool fold = true;  ///< do what repeats only once; the results are the same (docs/folding.md)
   bool fold_eagerly = false;  ///< look for what repeats even where that takes longer than it can save
   /// Called with the state of the run, about every `checkpoint_seconds` and when the run is stopped. Null: never. Packet and
-  /// ideal networks with cores that run the trace, no `on_message`.
+  /// ideal networks with cores that run the trace, no `on_message`, no `observer`.
   std::function<void(std::span<const char>)> on_checkpoint;
   double checkpoint_seconds = 60;
   std::span<const char> resume;  ///< such a state of the same run to go on from; empty: from the start
   std::function<void(const MessageRecord&)> on_message;  ///< called when a message is received
+  TileObserver observer;
   std::function<void(const Progress&)> on_progress;      ///< a few times a second
   std::function<bool()> interrupted;                     ///< polled; true stops the run, results marked partial
   WatchOptions watch;                                    ///< routers to watch; live tiles

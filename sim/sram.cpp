@@ -92,6 +92,7 @@ void Sram::close_cycle() {
   peak_dram_ = std::max(peak_dram_, held_dram_);
   peak_ = std::max(peak_, held_sram_ + held_dram_);
   if (timeline_ != nullptr) [[unlikely]] timeline_->change(changed_at_, levels());
+  if (level_sink_ != nullptr) [[unlikely]] (*level_sink_)(changed_at_, levels());
   if (held_sram_ > hardware_.sram_capacity) overflow(held_sram_, hardware_.sram_capacity, false);
   if (held_dram_ > hardware_.dram_capacity_per_tile()) overflow(held_dram_, hardware_.dram_capacity_per_tile(), true);
 }

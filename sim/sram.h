@@ -43,6 +43,10 @@ class Sram final : public sc_core::sc_module, public SramIf {
   /// Tells `timeline` the levels at the end of each cycle that changed them. It must outlive this.
   void set_timeline(MemoryTimeline* timeline) { timeline_ = timeline; }
 
+  /// Likewise calls `sink`, which must outlive this.
+  using LevelSink = std::function<void(Cycle, const MemoryLevels&)>;
+  void set_level_sink(const LevelSink* sink) { level_sink_ = sink; }
+
   /// Fills the peaks and final values. Throws PlanError when the last cycle left more than the capacity.
   void measure(TileMeasurement& out);
 
@@ -66,6 +70,7 @@ class Sram final : public sc_core::sc_module, public SramIf {
   Bytes peak_ = 0;
   Bytes static_ = 0;
   MemoryTimeline* timeline_ = nullptr;
+  const LevelSink* level_sink_ = nullptr;
   Cycle changed_at_ = 0;
   std::function<std::string()> context_;
   std::string overflow_context_;

@@ -156,7 +156,7 @@ void TraceCore::stop_engines() {
     const Cycle now = calendar_.current();
     running.active = false;
     busy_[engine] += now - running.start;
-    if (activity_ != nullptr) [[unlikely]] record_operation(running, now - running.start);
+    if (activity_ != nullptr || operation_sink_ != nullptr) [[unlikely]] record_operation(running, now);
     account_.engine_stopped(static_cast<Engine>(engine), now);
     may_issue_ = true;
   }
@@ -228,9 +228,11 @@ void TraceCore::record_step() {
   activity_->at_step(step.kind, step.pass);
 }
 
-void TraceCore::record_operation(const Running& running, Cycle cycles) {
-  const workloads::Op& op = slots_[running.op.slot].code->source->ops[running.op.op];
-  activity_->operation(op.kind, op.work, cycles);
+void TraceCore::record_operation(const Running& running, Cycle end) const {
+  const OpenStep& open = slots_[running.op.slot];
+  const workloads::Op& op = open.code->source->ops[running.op.op];
+  if (activity_ != nullptr) activity_->operation(op.kind, op.work, end - running.start);
+  if (operation_sink_ != nullptr) (*operation_sink_)({binding_.tile, open.step, op.kind, op.axis, running.start, end});
 }
 
 void TraceCore::became_ready(OpRef ref) {

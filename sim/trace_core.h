@@ -67,6 +67,9 @@ class TraceCore final : public Core, public Client {
     account_.record(&activity);
   }
 
+  /// Calls `sink` with each operation that took time, when it ends. It must outlive this. Before the run.
+  void record(const std::function<void(const OperationRecord&)>& sink) { operation_sink_ = &sink; }
+
   /// Its state between two cycles, see sim/state_archive.h. `nic_total` is that of its SRAM.
   template <class Archive>
   void visit(Archive& archive, Cycle nic_total);
@@ -135,7 +138,7 @@ class TraceCore final : public Core, public Client {
   void open_step();
   void close_step(std::uint32_t slot);
   void record_step();
-  void record_operation(const Running& running, Cycle cycles);
+  void record_operation(const Running& running, Cycle end) const;
   void became_ready(OpRef ref);
   void complete(OpRef ref);
   /// Completes the given operations and all that completes at once because of them.
@@ -179,6 +182,7 @@ class TraceCore final : public Core, public Client {
   std::pmr::memory_resource& tables_;
   StepRecorder& recorder_;
   TileActivity* activity_ = nullptr;
+  const std::function<void(const OperationRecord&)>* operation_sink_ = nullptr;
   std::uint32_t next_step_ = 0;
   std::vector<std::uint32_t> free_slots_;
   std::vector<bool> result_there_;       ///< by step of the program

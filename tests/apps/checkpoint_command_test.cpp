@@ -72,6 +72,7 @@ TEST(Checkpoints, WhatCannotBeResumedIsRefused) {
   expect_refused("--resume --set training.microbatch=2", 2, "it belongs to another scenario");
   expect_refused("--resume --memory", 2, "it was written without --memory");
   expect_refused("--resume --messages", 2, "--resume: a run with --messages cannot be taken up again");
+  expect_refused("--resume --timeline", 2, "--resume: a run with --timeline cannot be taken up again");
   expect_refused("--checkpoint-every 60s --set network.fidelity=flit", 2, "--checkpoint-every: the state of the flit engine");
   expect_refused("--checkpoint-every 5", 2, "--checkpoint-every");
   expect_refused("--checkpoint-every '10 cycles'", 2, "is not a time above 0");
@@ -106,6 +107,8 @@ TEST(Folding, TheSummarySaysWhatWasFolded) {
   EXPECT_TRUE(summary(work, "off")["engine"]["fold"]["stopped_by"].empty());
   ASSERT_EQ(work.wafersim(run + "-o messages --messages").status, 0);
   EXPECT_EQ(summary(work, "messages")["engine"]["fold"]["stopped_by"][0], "messages are recorded");
+  ASSERT_EQ(work.wafersim(run + "-o timeline --timeline").status, 0);
+  EXPECT_EQ(summary(work, "timeline")["engine"]["fold"]["stopped_by"][0], "what tiles do is recorded");
 }
 
 }  // namespace

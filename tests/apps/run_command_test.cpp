@@ -157,6 +157,71 @@ TEST(RunCommand, RecordsChangeNoResult) {
   EXPECT_TRUE(contains(wrong.err, "--report-tiles: 'tile_9_9' is not a tile that the plan uses")) << wrong.err;
 }
 
+TEST(RunCommand, ATimelineChangesNoResult) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  ASSERT_EQ(work.wafersim("run s.yaml -o plain --quiet --messages").status, 0);
+  const Outcome outcome = work.wafersim("run s.yaml -o recorded --messages --timeline");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "Timeline in recorded/timeline.json.gz, to open in https://ui.perfetto.dev\n")) << outcome.out;
+  for (const char* file : {"tiles.csv", "links.csv", "steps.csv", "messages.csv"}) {
+    EXPECT_EQ(work.read(std::string("plain/") + file), work.read(std::string("recorded/") + file)) << file;
+  }
+  EXPECT_FALSE(work.has("plain/timeline.json.gz"));
+  ASSERT_EQ(work.wafersim("run s.yaml -o again --quiet --timeline").status, 0);
+  EXPECT_EQ(work.read("again/timeline.json.gz"), work.read("recorded/timeline.json.gz"));
+  ASSERT_EQ(work.wafersim("run s.yaml -o again --quiet").status, 0);
+  EXPECT_FALSE(work.has("again/timeline.json.gz")) << "of the run before";
+}
+
+TEST(RunCommand, ATimelineHasTheTilesThatAreNamed) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const auto text = [&](const std::string& options) {
+    const Outcome outcome = work.wafersim("run s.yaml -o out --quiet --timeline " + options);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const Outcome unpacked = work.shell("gzip -dc out/timeline.json.gz");
+    EXPECT_EQ(unpacked.status, 0) << unpacked.err;
+    return unpacked.out;
+  };
+  EXPECT_EQ(nlohmann::json::parse(text(""))["otherData"]["tiles"], 2) << "one of each stage";
+  const std::string of_column = text("--timeline-tiles 'tile_1_*,tile_1_0'");
+  EXPECT_EQ(nlohmann::json::parse(of_column)["otherData"]["tiles"], 2);
+  EXPECT_TRUE(contains(of_column, "\"tile_1_0 matrix\"") && contains(of_column, "\"tile_1_1 matrix\""));
+  EXPECT_FALSE(contains(of_column, "\"tile_0_0 matrix\""));
+  EXPECT_EQ(nlohmann::json::parse(text("--timeline-tiles 'tile_*_*'"))["otherData"]["tiles"], 4);
+}
+
+TEST(RunCommand, ATimelineThatIsFullSaysSo) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const Outcome outcome = work.wafersim("run s.yaml -o out --set training.iterations=30 --timeline --timeline-bytes '64 KiB'");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "; it has reached its size (--timeline-bytes), from cycle ")) << outcome.out;
+  const Outcome unpacked = work.shell("gzip -dc out/timeline.json.gz");
+  EXPECT_LE(unpacked.out.size(), 65'536U);
+  EXPECT_EQ(nlohmann::json::parse(unpacked.out)["otherData"]["complete"], false);
+}
+
+TEST(RunCommand, TimelineOptionsThatCannotBe) {
+  const Workplace work;
+  work.write("s.yaml", kSmallScenario);
+  const auto expect_refused = [&](const std::string& options, const std::string& reason) {
+    const Outcome outcome = work.wafersim("run s.yaml -o out --quiet " + options);
+    EXPECT_EQ(outcome.status, 2) << options;
+    EXPECT_TRUE(contains(outcome.err, reason)) << outcome.err;
+  };
+  expect_refused("--timeline-tiles tile_0_0", "--timeline-tiles requires --timeline");
+  expect_refused("--timeline-bytes '1 MB'", "--timeline-bytes requires --timeline");
+  expect_refused("--timeline --timeline-bytes '1 KiB'", "'1 KiB' is too small; valid: 64 KiB and more");
+  expect_refused("--timeline --timeline-bytes many", "--timeline-bytes");
+  expect_refused("--timeline --timeline-bytes 100", "--timeline-bytes");
+  expect_refused("--timeline --timeline-tiles tile_9_9", "--timeline-tiles: 'tile_9_9' names no live tile");
+  expect_refused("--timeline --timeline-tiles tile_2_0 --set wafer.mesh=3x3",
+                 "--timeline-tiles: 'tile_2_0' names no tile that the plan uses; 4 are used, the first is ");
+  EXPECT_FALSE(work.has("out"));
+}
+
 TEST(ReportCommand, NeedsARun) {
   const Workplace work;
   if (!has_page(work)) GTEST_SKIP() << "built without the page";

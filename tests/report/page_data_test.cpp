@@ -64,7 +64,7 @@ void write(const fs::path& directory, const RunFixture& run) {
   RunContext context = run.context(summary);
   context.scenario_json = R"({"name": "small", "wafer": {"mesh": "2x2", "dead_tiles": ["tile_1_1"]}})";
   context.flows = {{1, 2, 4000, {{0, 1, workloads::Axis::tp, 3000}}}};
-  write_run(directory, context, false);
+  write_run(directory, context, {});
 }
 
 json data_of(const fs::path& directory) { return json::parse(page_data(RunTables(directory))); }

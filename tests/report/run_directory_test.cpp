@@ -115,22 +115,27 @@ TEST(RunDirectory, AnEarlierRunIsReplaced) {
   const TestDirectory directory;
   const RunFixture run;
   const analysis::RunSummary summary = run.summarize();
-  write_run(directory.path(), run.context(summary), false);
+  write_run(directory.path(), run.context(summary), {});
   EXPECT_EQ(error_of_preparing(directory.path()), "");
   EXPECT_EQ(names_in(directory.path()),
             (std::set<std::string>{"links.csv", "ranks.csv", "steps.csv", "summary.json", "tiles.csv"}));
   EXPECT_EQ(read_text(directory.path() / kSummaryFile), summary_text(run.context(summary)));
 }
 
-TEST(RunDirectory, MessagesOfAnEarlierRunDoNotStay) {
+TEST(RunDirectory, StreamsOfAnEarlierRunDoNotStay) {
   const TestDirectory directory;
   const RunFixture run;
   const analysis::RunSummary summary = run.summarize();
   write_text(directory.path() / kMessagesFile, "");
-  write_run(directory.path(), run.context(summary), true);
+  write_run(directory.path(), run.context(summary), {true, false});
   EXPECT_TRUE(fs::exists(directory.path() / kMessagesFile));
-  write_run(directory.path(), run.context(summary), false);
+  write_run(directory.path(), run.context(summary), {});
   EXPECT_FALSE(fs::exists(directory.path() / kMessagesFile));
+  write_text(directory.path() / kTimelineFile, "");
+  write_run(directory.path(), run.context(summary), {false, true});
+  EXPECT_TRUE(fs::exists(directory.path() / kTimelineFile));
+  write_run(directory.path(), run.context(summary), {});
+  EXPECT_FALSE(fs::exists(directory.path() / kTimelineFile));
 }
 
 TEST(RunDirectory, AFileInTheWayIsNamed) {
