@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <map>
 #include <string_view>
 
 #include "base/error.h"
@@ -125,6 +126,43 @@ CLI::App* add_report(CLI::App& app, ReportArguments& arguments) {
   return report;
 }
 
+CLI::App* add_plot(CLI::App& app, PlotArguments& arguments) {
+  static const std::map<std::string, report::PictureKind> kinds = {{"heatmap", report::PictureKind::heatmap},
+                                                                   {"breakdown", report::PictureKind::breakdown},
+                                                                   {"memory", report::PictureKind::memory},
+                                                                   {"timeline", report::PictureKind::timeline}};
+  CLI::App* plot = app.add_subcommand("plot", "Draw a picture of a finished run, as wide as a column of a paper");
+  plot->add_option("directory", arguments.directory, "Directory of a run")->required()->type_name("RUN_DIR");
+  plot->add_option_function<std::string>(
+          "--what", [&arguments](const std::string& word) { arguments.picture.kind = kinds.at(word); },
+          "heatmap of the tiles, breakdown of the cycles, memory or pipeline stages over time")
+      ->required()
+      ->type_name("heatmap|breakdown|memory|timeline")
+      ->check(CLI::IsMember({"heatmap", "breakdown", "memory", "timeline"}));
+  plot->add_option("-o,--output", arguments.output, "The picture; its name ends with .svg, .pdf or .png")
+      ->required()
+      ->type_name("FILE");
+  CLI::Option* const measure =
+      plot->add_option("--measure", arguments.picture.measure, "What a heat map shows of the tiles [compute]")
+          ->type_name("MEASURE")
+          ->check(CLI::IsMember(report::heatmap_measures()));
+  CLI::Option* const links = plot->add_option("--links", arguments.picture.links, "What a heat map shows of the links [nothing]")
+                                 ->type_name("MEASURE")
+                                 ->check(CLI::IsMember(report::link_measures()));
+  CLI::Option* const replica =
+      plot->add_option("--replica", arguments.picture.replica, "Replica of a timeline [0]")->type_name("N");
+  plot->callback([&arguments, measure, links, replica] {
+    const bool heatmap = arguments.picture.kind == report::PictureKind::heatmap;
+    for (const CLI::Option* option : {measure, links}) {
+      if (option->count() > 0 && !heatmap) throw CLI::ValidationError(option->get_name(), "is for --what heatmap");
+    }
+    if (replica->count() > 0 && arguments.picture.kind != report::PictureKind::timeline) {
+      throw CLI::ValidationError(replica->get_name(), "is for --what timeline");
+    }
+  });
+  return plot;
+}
+
 CLI::App* add_check(CLI::App& app, CheckArguments& arguments) {
   CLI::App* check = app.add_subcommand(
       "check", "Print the resolved scenario, its size and whether it fits, without simulating");
@@ -224,6 +262,8 @@ Command parse_command_line(int argc, char** argv) {
   RunArguments run_arguments;
   ReportArguments report_arguments;
   const CLI::App* report = add_report(app, report_arguments);
+  PlotArguments plot_arguments;
+  const CLI::App* plot = add_plot(app, plot_arguments);
   CheckArguments check_arguments;
   const CLI::App* run = add_run(app, run_arguments);
   const CLI::App* check = add_check(app, check_arguments);
@@ -250,6 +290,7 @@ Command parse_command_line(int argc, char** argv) {
   }
   if (run->parsed()) return run_arguments;
   if (report->parsed()) return report_arguments;
+  if (plot->parsed()) return plot_arguments;
   if (check->parsed()) return check_arguments;
   if (topology->parsed()) return topology_arguments;
   if (traffic->parsed()) return traffic_arguments;

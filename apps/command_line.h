@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/picture.h"
 
 namespace wafersim::apps {
 
@@ -49,6 +50,12 @@ struct RunArguments {
 
 struct ReportArguments {
   std::string directory;  ///< of a run
+};
+
+struct PlotArguments {
+  std::string directory;  ///< of a run
+  std::string output;
+  report::PictureRequest picture;
 };
 
 struct CheckArguments {
@@ -106,8 +113,8 @@ struct Answered {
   int status = 0;
 };
 
-using Command = std::variant<RunArguments, ReportArguments, CheckArguments, TopologyArguments, TrafficArguments, SweepArguments,
-                             CompareArguments, CollectiveArguments, PresetsArguments, Answered>;
+using Command = std::variant<RunArguments, ReportArguments, PlotArguments, CheckArguments, TopologyArguments, TrafficArguments,
+                             SweepArguments, CompareArguments, CollectiveArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

@@ -8,6 +8,7 @@ namespace wafersim::apps {
 /// Each command prints its result and returns the exit status; what goes wrong is thrown as in base/error.h.
 ExitStatus run_command(const RunArguments& arguments);
 ExitStatus report_command(const ReportArguments& arguments);
+ExitStatus plot_command(const PlotArguments& arguments);
 ExitStatus check_command(const CheckArguments& arguments);
 ExitStatus topology_command(const TopologyArguments& arguments);
 ExitStatus traffic_command(const TrafficArguments& arguments);

@@ -16,6 +16,7 @@ using namespace wafersim;
 
 ExitStatus execute(const apps::RunArguments& arguments) { return apps::run_command(arguments); }
 ExitStatus execute(const apps::ReportArguments& arguments) { return apps::report_command(arguments); }
+ExitStatus execute(const apps::PlotArguments& arguments) { return apps::plot_command(arguments); }
 ExitStatus execute(const apps::CheckArguments& arguments) { return apps::check_command(arguments); }
 ExitStatus execute(const apps::TopologyArguments& arguments) { return apps::topology_command(arguments); }
 ExitStatus execute(const apps::TrafficArguments& arguments) { return apps::traffic_command(arguments); }

@@ -17,6 +17,7 @@ class CsvTable {
   /// Nothing when there is no such file.
   static std::optional<CsvTable> if_there(const std::filesystem::path& path);
 
+  const std::filesystem::path& path() const { return path_; }
   std::size_t rows() const { return names_.empty() ? 0 : cells_.size() / names_.size(); }
   /// Throws IoError that names the file when no column has this name.
   std::size_t column(std::string_view name) const;

@@ -1,0 +1,275 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "report/picture_parts.h"
+#include "report/terminal_canvas.h"
+
+namespace wafersim::report {
+namespace {
+
+constexpr double kLeft = 26;
+constexpr double kTop = 4;
+constexpr double kMostHeight = 290;  ///< of the mesh
+constexpr double kMostCell = 36;
+constexpr double kBarHeight = 7;
+constexpr double kBarBlock = 33;  ///< a colour bar with ticks and caption
+/// Values that differ by less, as a share of the whole or of the largest, look alike: colours are for differences that matter.
+constexpr double kSmallestSpread = 0.01;
+
+struct Measure {
+  const char* name;
+  const char* label;
+  std::vector<const char*> columns;  ///< of tiles.csv or links.csv, summed
+  bool share = true;                 ///< of the cycles of the run; otherwise bytes
+};
+
+const std::vector<Measure>& measures() {
+  static const std::vector<Measure> all = {
+      {"compute", "compute", {"compute_cycles"}},
+      {"exposed",
+       "exposed communication",
+       {"exposed_tp_cycles", "exposed_tatp_cycles", "exposed_sp_cycles", "exposed_ep_cycles", "exposed_dp_cycles",
+        "exposed_pp_cycles"}},
+      {"exposed_tp", "exposed communication, tp", {"exposed_tp_cycles"}},
+      {"exposed_tatp", "exposed communication, tatp", {"exposed_tatp_cycles"}},
+      {"exposed_sp", "exposed communication, sp", {"exposed_sp_cycles"}},
+      {"exposed_ep", "exposed communication, ep", {"exposed_ep_cycles"}},
+      {"exposed_dp", "exposed communication, dp", {"exposed_dp_cycles"}},
+      {"exposed_pp", "exposed communication, pp", {"exposed_pp_cycles"}},
+      {"bubble", "bubble", {"bubble_cycles"}},
+      {"memory_stall", "memory stall", {"memory_stall_cycles"}},
+      {"idle", "idle", {"idle_cycles"}},
+      {"communicating", "messages in flight", {"communicating_cycles"}},
+      {"matrix", "matrix engine busy", {"matrix_busy_cycles"}},
+      {"vector", "vector engine busy", {"vector_busy_cycles"}},
+      {"peak_memory", "peak memory", {"peak_bytes"}, false},
+      {"bytes_sent", "bytes sent", {"bytes_sent"}, false},
+      {"bytes_received", "bytes received", {"bytes_received"}, false}};
+  return all;
+}
+
+const std::vector<Measure>& measures_of_links() {
+  static const std::vector<Measure> all = {{"utilization", "link utilization", {"busy_cycles"}},
+                                           {"bytes", "bytes of links", {"bytes"}, false}};
+  return all;
+}
+
+std::vector<std::string> names_of(const std::vector<Measure>& all) {
+  std::vector<std::string> names;
+  for (const Measure& measure : all) names.emplace_back(measure.name);
+  return names;
+}
+
+const Measure& find(const std::vector<Measure>& all, const std::string& name, const char* option) {
+  for (const Measure& measure : all) {
+    if (measure.name == name) return measure;
+  }
+  throw Error(ExitStatus::scenario, fmt::format("{} {}: there is no such measure; valid: {}", option, name, join(names_of(all))));
+}
+
+/// What the colours of a ramp mean.
+struct Scale {
+  std::string label;
+  bool share = true;
+  std::span<const char* const> ramp;
+  double low = 0;
+  double high = 1;
+
+  std::string colour(double value) const { return ramp_colour(ramp, (value - low) / (high - low)); }
+  std::string text(double value) const {
+    return share ? percent(value) : human_bytes(static_cast<Bytes>(std::llround(value)));
+  }
+};
+
+/// From the smallest to the largest value, but never so narrow that noise gets colours.
+Scale scale_of(std::string label, bool share, std::span<const char* const> ramp, const std::vector<double>& values) {
+  Scale scale{std::move(label), share, ramp};
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  scale.low = values.empty() ? 0 : *low;
+  scale.high = values.empty() ? 0 : *high;
+  const double least = share ? kSmallestSpread : std::max(kSmallestSpread * scale.high, 1.0);
+  if (scale.high - scale.low < least) {
+    const double middle = std::max((scale.low + scale.high) / 2, least / 2);
+    scale.low = middle - least / 2;
+    scale.high = middle + least / 2;
+  }
+  return scale;
+}
+
+struct Layout {
+  double left = 0;  ///< of the mesh
+  double cell = 0;  ///< from one tile to the next
+  double tile = 0;  ///< side of the square
+  double right = 0;
+  double bottom = 0;
+
+  double x(double column) const { return left + cell * column; }
+  double y(double row) const { return kTop + cell * row; }
+};
+
+Layout layout_of(topology::Shape mesh, bool links) {
+  Layout layout;
+  const double room = kPictureWidth - kPictureRight - kLeft;
+  layout.cell = std::min({room / mesh.cols, kMostHeight / mesh.rows, kMostCell});
+  layout.tile = layout.cell * (links ? 0.56 : layout.cell >= 4 ? 0.92 : 1);
+  layout.left = kLeft + (room - layout.cell * mesh.cols) / 2;
+  layout.right = layout.x(mesh.cols);
+  layout.bottom = layout.y(mesh.rows);
+  return layout;
+}
+
+void draw_tiles(Svg& svg, const RunTables& run, const Layout& layout, const std::vector<double>& values, const Scale& scale,
+                const std::set<std::uint64_t>& dead) {
+  const auto cols = static_cast<std::uint64_t>(run.mesh.cols);
+  const double edge = (layout.cell - layout.tile) / 2;
+  const auto box = [&](SvgBoxes& boxes, const std::string& colour, std::uint64_t place) {
+    boxes.add(colour, layout.x(static_cast<double>(place % cols)) + edge, layout.y(static_cast<double>(place / cols)) + edge,
+              layout.tile, layout.tile);
+  };
+  SvgBoxes used;
+  std::set<std::uint64_t> places;
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    const std::uint64_t place = run.place(run.tiles, row);
+    places.insert(place);
+    box(used, scale.colour(values[row]), place);
+  }
+  SvgBoxes unused;
+  SvgBoxes broken;
+  const std::uint64_t all = cols * static_cast<std::uint64_t>(run.mesh.rows);
+  for (std::uint64_t place = 0; place < all; ++place) {
+    if (places.contains(place)) continue;
+    dead.contains(place) ? box(broken, colours::kDead, place) : box(unused, colours::kUnused, place);
+  }
+  used.draw(svg, "tile");
+  unused.draw(svg, "unused");
+  broken.draw(svg, "dead");
+}
+
+/// A link is a stripe in the gap beside the tile that it leaves, so both directions have one of their own.
+void draw_links(Svg& svg, const RunTables& run, const Layout& layout, const std::vector<double>& values, const Scale& scale) {
+  const std::size_t direction = run.links.column("direction");
+  const double gap = layout.cell - layout.tile;
+  const double wide = 0.3 * layout.tile;
+  SvgBoxes boxes;
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    const std::uint64_t place = run.place(run.links, row);
+    const auto cols = static_cast<std::uint64_t>(run.mesh.cols);
+    const double x = layout.x(static_cast<double>(place % cols)) + layout.cell / 2;
+    const double y = layout.y(static_cast<double>(place / cols)) + layout.cell / 2;
+    const double half = layout.tile / 2;
+    const double lane = 0.08 * layout.tile;
+    const std::string colour = scale.colour(values[row]);
+    const std::string_view towards = run.links.text(row, direction);
+    if (towards == "east") boxes.add(colour, x + half, y - lane - wide, gap, wide);
+    if (towards == "west") boxes.add(colour, x - half - gap, y + lane, gap, wide);
+    if (towards == "south") boxes.add(colour, x + lane, y + half, wide, gap);
+    if (towards == "north") boxes.add(colour, x - lane - wide, y - half - gap, wide, gap);
+  }
+  boxes.draw(svg, "link");
+}
+
+/// Columns and rows, as many as there is room for.
+void draw_axes(Svg& svg, topology::Shape mesh, const Layout& layout) {
+  const auto every = [&](double room) { return std::max(1, static_cast<int>(nice_step(room / layout.cell, 1))); };
+  for (int column = 0; column < mesh.cols; column += every(16)) {
+    svg.text(layout.x(column + 0.5), layout.bottom + 9, "middle", fmt::format("{}", column));
+  }
+  for (int row = 0; row < mesh.rows; row += every(9)) {
+    svg.text(layout.left - 3, layout.y(row + 0.5) + 2.6, "end", fmt::format("{}", row));
+  }
+  svg.text((layout.left + layout.right) / 2, layout.bottom + 18, "middle", "column");
+  svg.text_upwards(layout.left - 18, (kTop + layout.bottom) / 2, "row");
+}
+
+void draw_bar(Svg& svg, const Scale& scale, double top, std::string_view id) {
+  const double left = kLeft;
+  const double right = kPictureWidth - kPictureRight - 14;
+  std::string stops;
+  for (std::size_t i = 0; i < scale.ramp.size(); ++i) {
+    stops += fmt::format("<stop offset=\"{:.4f}\" stop-color=\"{}\"/>",
+                         static_cast<double>(i) / static_cast<double>(scale.ramp.size() - 1), scale.ramp[i]);
+  }
+  svg.raw(fmt::format("<defs><linearGradient id=\"{}\">{}</linearGradient></defs>", id, stops));
+  svg.rect(left, top, right - left, kBarHeight, fmt::format("url(#{})", id));
+  constexpr int kParts = 3;
+  for (int i = 0; i <= kParts; ++i) {
+    const double share = static_cast<double>(i) / kParts;
+    const double x = left + share * (right - left);
+    svg.line(x, top + kBarHeight, x, top + kBarHeight + 2, fmt::format("stroke=\"{}\" stroke-width=\"0.5\"", colours::kMuted));
+    svg.text(x, top + kBarHeight + 9.5, "middle", scale.text(scale.low + share * (scale.high - scale.low)));
+  }
+  svg.text((left + right) / 2, top + kBarHeight + 19, "middle", scale.label);
+}
+
+std::vector<double> values_of(const RunTables& run, const CsvTable& table, const Measure& measure) {
+  std::vector<double> values(table.rows());
+  const double unit = measure.share ? static_cast<double>(run_cycles(run)) : 1;
+  for (const char* name : measure.columns) {
+    const std::size_t column = table.column(name);
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      values[row] += static_cast<double>(table.whole(row, column)) / unit;
+    }
+  }
+  return values;
+}
+
+
+std::set<std::uint64_t> dead_tiles(const RunTables& run) {
+  std::set<std::uint64_t> places;
+  const auto& wafer = run.summary.at("scenario").at("wafer");
+  if (!wafer.contains("dead_tiles")) return places;
+  for (const auto& tile : wafer.at("dead_tiles")) {
+    const auto name = tile.get<std::string>();
+    int x = 0;
+    int y = 0;
+    if (std::sscanf(name.c_str(), "tile_%d_%d", &x, &y) != 2) {
+      throw IoError(fmt::format("cannot use summary.json: scenario.wafer.dead_tiles: '{}' is no tile", name));
+    }
+    places.insert(static_cast<std::uint64_t>(y) * static_cast<std::uint64_t>(run.mesh.cols) + static_cast<std::uint64_t>(x));
+  }
+  return places;
+}
+
+}  // namespace
+
+std::vector<std::string> heatmap_measures() { return names_of(measures()); }
+std::vector<std::string> link_measures() { return names_of(measures_of_links()); }
+
+std::string draw_heatmap_picture(const RunTables& run, const std::string& name, const std::string& links) {
+  const Measure& measure = find(measures(), name, "--measure");
+  const std::vector<double> values = values_of(run, run.tiles, measure);
+  const Scale scale = scale_of(measure.share ? fmt::format("{} (share of cycles)", measure.label) : measure.label, measure.share,
+                               colours::kTileRamp, values);
+  const std::set<std::uint64_t> dead = dead_tiles(run);
+  std::vector<LegendItem> legend;
+  const std::uint64_t all = static_cast<std::uint64_t>(run.mesh.cols) * static_cast<std::uint64_t>(run.mesh.rows);
+  if (values.size() + dead.size() < all) legend.push_back({colours::kUnused, "unused tile"});
+  if (!dead.empty()) legend.push_back({colours::kDead, "dead tile"});
+  const Layout layout = layout_of(run.mesh, !links.empty());
+  const double bar_top = layout.bottom + 25;
+  const double legend_top = bar_top + (links.empty() ? 1 : 2) * kBarBlock;
+  Svg svg(kPictureWidth, legend_top + draw_legend(nullptr, kLeft, legend_top, legend), "pt", kPictureFont);
+  svg.title(fmt::format("{}: {} of the tiles of a {}x{} mesh", run.summary.at("name").get<std::string>(), measure.label,
+                        run.mesh.rows, run.mesh.cols));
+  if (!links.empty()) {
+    const Measure& load = find(measures_of_links(), links, "--links");
+    const std::vector<double> loads = values_of(run, run.links, load);
+    const Scale link_scale = scale_of(load.label, load.share, colours::kLinkRamp, loads);
+    draw_links(svg, run, layout, loads, link_scale);
+    draw_bar(svg, link_scale, bar_top + kBarBlock, "links");
+  }
+  draw_tiles(svg, run, layout, values, scale, dead);
+  draw_axes(svg, run.mesh, layout);
+  draw_bar(svg, scale, bar_top, "tiles");
+  draw_legend(&svg, kLeft, legend_top, legend);
+  return svg.take();
+}
+
+}  // namespace wafersim::report
