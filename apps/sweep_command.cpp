@@ -33,6 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxMessage = 4000;
+constexpr const char* kLock = ".lock";
 
 /// --set of everything that a point changes.
 std::vector<std::string> overrides_of(const config::Study& study, const config::StudyPoint& point) {
@@ -217,7 +218,7 @@ std::vector<std::uint64_t> shard_of(const std::vector<std::uint64_t>& numbers, c
 class DirectoryLock {
  public:
   explicit DirectoryLock(const fs::path& directory) {
-    const fs::path path = directory / ".lock";
+    const fs::path path = directory / kLock;
     file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (file_ < 0) throw IoError(fmt::format("cannot create {}: {}", path.string(), std::strerror(errno)));
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
@@ -235,7 +236,8 @@ class DirectoryLock {
 
 /// A directory for results: new, empty, or one of an earlier sweep.
 void prepare(const fs::path& directory, bool force) {
-  const bool again = fs::exists(directory / report::kStudyFile);
+  // The lock comes first: a sweep that was killed at once has nothing else.
+  const bool again = fs::exists(directory / report::kStudyFile) || fs::exists(directory / kLock);
   report::prepare_directory(directory, force || again);
 }
 

@@ -65,6 +65,12 @@ TEST_F(SweepCommand, NothingIsLostWhenItIsKilled) {
   EXPECT_EQ(results("out"), results("whole"));
 }
 
+TEST_F(SweepCommand, GoesOnWhereASweepWasKilledAtOnce) {
+  ASSERT_EQ(place_.shell("mkdir out && : > out/.lock").status, 0);
+  const Outcome outcome = place_.wafersim("sweep study.yaml -o out --quiet");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 TEST_F(SweepCommand, AnInterruptKeepsWhatIsDone) {
   const Outcome outcome = place_.shell("\"$WAFERSIM\" sweep study.yaml -o out --jobs 1 & sleep 0.15; kill -TERM $!; wait $!");
   EXPECT_TRUE(outcome.status == 130 || outcome.status == 0) << outcome.err;

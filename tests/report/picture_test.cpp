@@ -56,7 +56,7 @@ void write(const fs::path& directory, const RunFixture& run) {
   const analysis::RunSummary summary = run.summarize();
   RunContext context = run.context(summary);
   context.scenario_json = R"({"name": "a < b & c", "wafer": {"mesh": "2x2", "dead_tiles": ["tile_1_1"]}})";
-  write_run(directory, context, false);
+  write_run(directory, context, {});
 }
 
 PictureRequest of(PictureKind kind) {
