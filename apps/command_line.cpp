@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <map>
 #include <string_view>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "report/timeline_file.h"
@@ -197,15 +197,14 @@ CLI::App* add_traffic(CLI::App& app, TrafficArguments& arguments) {
 
 /// "i/n" with 1 <= i <= n.
 bool parse_shard(const std::string& text, Shard& shard) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string::npos) return false;
-  const auto number = [](std::string_view digits, std::uint64_t& out) {
-    const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), out);
-    return result.ec == std::errc() && result.ptr == digits.data() + digits.size();
-  };
   const std::string_view view = text;
-  const bool numbers = number(view.substr(0, slash), shard.index) && number(view.substr(slash + 1), shard.count);
-  return numbers && shard.index >= 1 && shard.index <= shard.count;
+  const std::size_t slash = view.find('/');
+  if (slash == std::string_view::npos) return false;
+  const auto index = whole_number(view.substr(0, slash));
+  const auto count = whole_number(view.substr(slash + 1));
+  if (!index || !count || *index < 1 || *index > *count) return false;
+  shard = {*index, *count};
+  return true;
 }
 
 CLI::App* add_sweep(CLI::App& app, SweepArguments& arguments) {

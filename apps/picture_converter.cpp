@@ -86,9 +86,7 @@ void convert_picture(const std::string& svg, const std::string& format, const fs
   const fs::path from = scratch.file("picture.svg");
   const fs::path into = scratch.file("picture." + format);
   const fs::path errors = scratch.file("errors");
-  report::AtomicFile drawing(from);
-  drawing.write(svg);
-  drawing.commit();
+  report::write_file(from, svg);
   std::vector<std::string> words{kProgram, "--format", format, "--output", into.string()};
   // A picture's points are 96 dots per inch without this.
   if (format == "png") words.insert(words.end(), {"--zoom", "3.125"});
@@ -97,9 +95,7 @@ void convert_picture(const std::string& svg, const std::string& format, const fs
     const std::string reason = fs::exists(errors) ? report::read_file(errors) : "";
     throw IoError(fmt::format("cannot write {}: {} failed{}{}", path.string(), kProgram, reason.empty() ? "" : ": ", reason));
   }
-  report::AtomicFile file(path);
-  file.write(report::read_file(into));
-  file.commit();
+  report::write_file(path, report::read_file(into));
 }
 
 }  // namespace wafersim::apps

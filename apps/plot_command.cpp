@@ -20,9 +20,7 @@ ExitStatus plot_command(const PlotArguments& arguments) {
   if (can_convert_into(format)) require_converter(format);
   const std::string picture = report::draw_picture(arguments.directory, arguments.picture);
   if (format == "svg") {
-    report::AtomicFile file(path);
-    file.write(picture);
-    file.commit();
+    report::write_file(path, picture);
   } else {
     convert_picture(picture, format, path);
   }

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <thread>
 
@@ -23,6 +22,7 @@
 #include "config/scenario.h"
 #include "config/study.h"
 #include "report/atomic_file.h"
+#include "report/csv_table.h"
 #include "report/run_directory.h"
 #include "report/study_database.h"
 #include "report/study_report.h"
@@ -70,17 +70,10 @@ report::StudyHeader header_of(const config::Study& study) {
   return {study.name, traffic ? "traffic" : "run", pairs_of(study.fixed)};
 }
 
-std::string text_of(const fs::path& path) {
-  const std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 /// Of what a failed run printed, the errors, without the prefix of the program.
 std::string error_text(const fs::path& log, int status) {
   constexpr std::string_view kPrefix = "wafersim: error: ";
-  std::istringstream lines(text_of(log));
+  std::istringstream lines(report::read_file(log));
   std::string message;
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(kPrefix)) continue;
@@ -183,7 +176,7 @@ class StudyRunner {
     const fs::path result = place_of(number) / (traffic ? report::kTrafficFile : report::kSummaryFile);
     report::PointOutcome outcome;
     outcome.exit_status = status;
-    if (status == 0) outcome.result = text_of(result);
+    if (status == 0) outcome.result = report::read_file(result);
     if (outcome.result.empty()) {
       outcome.message = error_text(log_of(number), status);
       ++failed_;
@@ -243,9 +236,7 @@ void prepare(const fs::path& directory, bool force) {
 
 ExitStatus finish(const SweepArguments& arguments, const fs::path& directory, const report::StudyDatabase& database) {
   const std::vector<report::PointRow> rows = database.rows();
-  report::AtomicFile table(directory / report::kStudyTable);
-  table.write(report::study_csv(rows));
-  table.commit();
+  report::write_file(directory / report::kStudyTable, report::study_csv(rows));
   if (!arguments.quiet) {
     print(report::study_text(database.header(), rows) + "Results in " + (directory / report::kStudyFile).string() + "\n");
   }

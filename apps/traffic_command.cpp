@@ -85,16 +85,10 @@ struct TrafficSetup {
   const std::unique_ptr<topology::RoutingPolicy> routing;
 };
 
-void write_file(const fs::path& path, const std::string& text) {
-  report::AtomicFile file(path);
-  file.write(text);
-  file.commit();
-}
-
 void write_results(const fs::path& directory, const report::TrafficReport& report) {
-  write_file(directory / "traffic.csv", report::traffic_csv(report));
-  if (report.sweep) write_file(directory / "latency.svg", report::latency_chart(report));
-  write_file(directory / report::kTrafficFile, report::traffic_json(report));
+  report::write_file(directory / "traffic.csv", report::traffic_csv(report));
+  if (report.sweep) report::write_file(directory / "latency.svg", report::latency_chart(report));
+  report::write_file(directory / report::kTrafficFile, report::traffic_json(report));
 }
 
 }  // namespace

@@ -49,6 +49,12 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
   return fmt::format("{}", fmt::join(words, separator));
 }
 
+std::string quoted(const std::string& text, char quote) {
+  std::string result(1, quote);
+  for (const char c : text) result.append(c == quote ? 2 : 1, c);
+  return result + quote;
+}
+
 std::string human_bytes(Bytes bytes) {
   constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);

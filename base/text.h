@@ -14,6 +14,9 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
 /// "a, b, c"
 std::string join(const std::vector<std::string>& words, const std::string& separator = ", ");
 
+/// In quotes, those inside doubled.
+std::string quoted(const std::string& text, char quote = '"');
+
 /// "12.3 GiB", three significant digits, binary units.
 std::string human_bytes(Bytes bytes);
 

@@ -44,6 +44,12 @@ void AtomicFile::commit() {
   committed_ = true;
 }
 
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
 void AtomicFile::fail(const char* action) const {
   throw IoError(fmt::format("cannot {} {}: {}", action, path_.string(), std::strerror(errno)));
 }

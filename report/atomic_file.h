@@ -30,4 +30,7 @@ class AtomicFile {
   bool committed_ = false;
 };
 
+/// All of a file at once, as an AtomicFile.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
 }  // namespace wafersim::report

@@ -30,15 +30,14 @@ std::string html_text(std::string_view text) {
   return result;
 }
 
-/// Writes the frame up to a placeholder, which it must have, then `content`; returns what is left of the
-/// frame.
-std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view placeholder,
+/// Writes the frame up to a mark, which it must have, then `content`; returns what is left of the frame.
+std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view mark,
                       std::string_view content) {
-  const std::size_t at = frame.find(placeholder);
-  require_invariant(at != std::string_view::npos, "the report page has lost a placeholder");
+  const std::size_t at = frame.find(mark);
+  require_invariant(at != std::string_view::npos, "the report page has lost a mark");
   file.write(frame.substr(0, at));
   file.write(content);
-  return frame.substr(at + placeholder.size());
+  return frame.substr(at + mark.size());
 }
 
 }  // namespace

@@ -4,17 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <sstream>
 
-#include "base/error.h"
 #include "base/text.h"
-#include "report/run_directory.h"
-#include "report/summary_json.h"
+#include "report/run_tables.h"
 #include "report/terminal_canvas.h"
+#include "workloads/plan.h"
 
 namespace wafersim::report {
 namespace {
@@ -61,7 +57,7 @@ std::vector<Row> rows_of() {
 
 /// A summary with its mean iteration in seconds beside the rest.
 Json parsed(const FinishedRun& run) {
-  Json summary = Json::parse(run.summary);
+  Json summary = run.summary;
   const Json& cycles = summary.at("iterations").at("mean_cycles");
   const double all = summary.at("cycles").get<double>();
   summary["iteration_seconds"] =
@@ -177,23 +173,6 @@ void draw_measures(Canvas& canvas, const std::vector<FinishedRun>& runs, const s
     if (any || !row.only_if_any) table.push_back(std::move(line));
   }
   draw_table(canvas, table, false);
-}
-
-std::string read_summary(const fs::path& directory) {
-  const fs::path path = directory / kSummaryFile;
-  const std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw IoError(fmt::format("cannot read {}; a directory that `wafersim run` has written is needed", path.string()));
-  const Json summary = Json::parse(text.str(), nullptr, false);
-  if (!summary.is_object() || !summary.contains("schema_version")) {
-    throw IoError(fmt::format("{} is no summary of a run", path.string()));
-  }
-  if (summary.at("schema_version") != kSchemaVersion) {
-    throw Error(ExitStatus::scenario, fmt::format("{} has schema version {}, this wafersim reads version {}", path.string(),
-                                                  summary.at("schema_version").dump(), kSchemaVersion));
-  }
-  return text.str();
 }
 
 /// The last `parts` parts of a path.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,11 @@ namespace wafersim::report {
 /// A run as its directory tells it.
 struct FinishedRun {
   std::string label;    ///< how it is called where it stands beside others
-  std::string summary;  ///< its summary.json
+  nlohmann::ordered_json summary;
 };
 
 /// Reads the runs in these directories, in order. Labels are the shortest ends of their paths that differ. Throws
-/// IoError where there is no run, Error (status 2) where one was written with another schema version.
+/// as read_summary() does.
 std::vector<FinishedRun> load_runs(const std::vector<std::filesystem::path>& directories);
 
 /// Two or more runs side by side: their measures, each with its difference to the first run's, and the keys of their scenarios

@@ -105,9 +105,7 @@ void write_run(const fs::path& directory, const RunContext& run, const Streamed&
     write_memory(directory / kMemoryFile, run.measurements, run.mesh);
   }
   write_activity(directory, run);
-  AtomicFile summary(directory / kSummaryFile);
-  summary.write(summary_text(run));
-  summary.commit();
+  write_file(directory / kSummaryFile, summary_text(run));
 }
 
 }  // namespace wafersim::report

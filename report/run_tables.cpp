@@ -10,6 +10,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+topology::Shape mesh_of(const nlohmann::ordered_json& summary) {
+  topology::Shape shape;
+  const auto mesh = nlohmann::ordered_json::json_pointer("/wafer/mesh");
+  const auto& scenario = summary["scenario"];
+  if (!scenario.contains(mesh) || !scenario[mesh].is_string() ||
+      !topology::parse_shape(scenario[mesh], shape)) {
+    throw IoError("cannot use summary.json: scenario.wafer.mesh is no shape");
+  }
+  return shape;
+}
+
+}  // namespace
+
 nlohmann::ordered_json read_summary(const fs::path& directory) {
   const fs::path path = directory / kSummaryFile;
   if (!fs::exists(path)) {
@@ -27,19 +40,6 @@ nlohmann::ordered_json read_summary(const fs::path& directory) {
   }
   return summary;
 }
-
-topology::Shape mesh_of(const nlohmann::ordered_json& summary) {
-  topology::Shape shape;
-  const auto mesh = nlohmann::ordered_json::json_pointer("/wafer/mesh");
-  const auto& scenario = summary["scenario"];
-  if (!scenario.contains(mesh) || !scenario[mesh].is_string() ||
-      !topology::parse_shape(scenario[mesh], shape)) {
-    throw IoError("cannot use summary.json: scenario.wafer.mesh is no shape");
-  }
-  return shape;
-}
-
-}  // namespace
 
 RunTables::RunTables(const fs::path& directory)
     : summary(read_summary(directory)),

@@ -11,6 +11,9 @@
 
 namespace wafersim::report {
 
+/// The summary.json of a run. Throws IoError where there is none, or none of this version.
+nlohmann::ordered_json read_summary(const std::filesystem::path& directory);
+
 /// The files of a run, read back. Those that a run need not have are optional.
 struct RunTables {
   /// Throws IoError when one that every run has is missing or none of wafersim's, or when a file cannot be

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace wafersim::report {
 namespace {
@@ -81,13 +82,6 @@ std::vector<StudySetting> settings_from(const std::string& text) {
   std::vector<StudySetting> settings;
   for (const Json& pair : Json::parse(text)) settings.emplace_back(pair.at(0), pair.at(1));
   return settings;
-}
-
-/// In quotes, those inside doubled.
-std::string quoted(const std::string& text, char quote) {
-  std::string result(1, quote);
-  for (const char c : text) result.append(c == quote ? 2 : 1, c);
-  return result + quote;
 }
 
 struct StoredOutcome {
@@ -295,7 +289,7 @@ void StudyDatabase::lay_view() {
   std::string columns = "point, status";
   const auto add = [&](const char* table, const char* column, const std::string& name) {
     columns += fmt::format(",\n  (SELECT value FROM {0} WHERE {0}.point = points.point AND {1} = {2}) AS {3}", table, column,
-                           quoted(name, '\''), quoted(name, '"'));
+                           quoted(name, '\''), quoted(name));
   };
   for (const std::string& key : keys) add("settings", "key", key);
   for (const std::string& name : measures) add("measures", "name", name);

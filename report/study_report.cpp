@@ -17,10 +17,8 @@ using Measures = std::map<std::string, double>;
 
 /// A comma and the text, with quotes where a comma, quote or line break is inside.
 std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return fmt::format(",{}", text);
-  std::string quoted = ",\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + '"';
+  const bool plain = text.find_first_of(",\"\n") == std::string::npos;
+  return fmt::format(",{}", plain ? text : quoted(text));
 }
 
 Measures measures_by_name(const PointRow& row) {

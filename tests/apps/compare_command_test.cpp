@@ -57,11 +57,11 @@ TEST_F(CompareCommand, BadInputsAreNamed) {
   EXPECT_EQ(outcome.status, 2);
   outcome = place_.wafersim("compare runs/base runs/none");
   EXPECT_EQ(outcome.status, 5);
-  EXPECT_NE(outcome.err.find("cannot read runs/none/summary.json"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("runs/none holds no results of a run: it has no summary.json"), std::string::npos) << outcome.err;
   ASSERT_EQ(place_.shell("mkdir broken && echo '{' > broken/summary.json").status, 0);
   outcome = place_.wafersim("compare runs/base broken");
   EXPECT_EQ(outcome.status, 5);
-  EXPECT_NE(outcome.err.find("broken/summary.json is no summary"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("cannot use broken/summary.json: it is not the summary of a run"), std::string::npos) << outcome.err;
 }
 
 }  // namespace

@@ -65,5 +65,10 @@ TEST(HumanCount, GroupsByThree) {
   EXPECT_EQ(human_count(std::numeric_limits<std::uint64_t>::max()), "18,446,744,073,709,551,615");
 }
 
+TEST(Text, QuotesInsideQuotesAreDoubled) {
+  EXPECT_EQ(quoted("a \"b\", 'c'"), "\"a \"\"b\"\", 'c'\"");
+  EXPECT_EQ(quoted("it's", '\''), "'it''s'");
+}
+
 }  // namespace
 }  // namespace wafersim
