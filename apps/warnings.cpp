@@ -15,21 +15,26 @@ constexpr Bytes kSmallestSramPerBuffers = 8;
 std::string buffer_warning(const PreparedRun& run) {
   const models::HardwareModel& hardware = run.hardware;
   const auto channels = static_cast<Bytes>(hardware.virtual_channels);
-  const Bytes buffers = topology::kDirections * channels * hardware.vc_buffer_bytes;
+  const topology::Mesh& mesh = run.mesh;
+  const int inputs = mesh.directions();
+  // Tiles that share a router share its buffers.
+  const auto sharing = static_cast<Bytes>(mesh.concentration().size());
+  const Bytes buffers = static_cast<Bytes>(inputs) * channels * hardware.vc_buffer_bytes / sharing;
   if (hardware.fidelity != models::Fidelity::packet ||
       buffers <= hardware.sram_capacity / kSmallestSramPerBuffers) {
     return {};
   }
   return fmt::format(
-      "packets of {} need {} of router buffers in every tile ({} inputs x {} virtual channels x {}), which "
+      "packets of {} need {} of router buffers for every tile ({} inputs x {} virtual channels x {}{}), which "
       "has {} of SRAM. "
       "No such router is built: with its smaller buffers a blocked packet would hold the links behind it as "
       "well, so the "
       "simulated contention is milder than the real one. Set network.packet_bytes to the size of the buffers "
       "of a real "
       "tile to see it; the run then takes longer.",
-      human_bytes(hardware.packet_bytes), human_bytes(buffers), topology::kDirections, channels,
-      human_bytes(hardware.vc_buffer_bytes), human_bytes(hardware.sram_capacity));
+      human_bytes(hardware.packet_bytes), human_bytes(buffers), inputs, channels,
+      human_bytes(hardware.vc_buffer_bytes), sharing == 1 ? "" : fmt::format(", shared by {} tiles", sharing),
+      human_bytes(hardware.sram_capacity));
 }
 
 std::string memory_warning(const PreparedRun& run) {

@@ -71,10 +71,13 @@ class Checker {
                   fmt::format("tile_{}_{} is outside the mesh {}", tile.x, tile.y, mesh));
       }
     }
-    if (sound({"wafer.dead_links"})) {
+    check_routers();
+    if (sound({"wafer.dead_links", "wafer.concentration", "wafer.express"})) {
+      topology::MeshSpec with_express = wafer.mesh;
+      if (wafer.express) with_express.express.emplace(topology::ExpressGrid{wafer.express->span, wafer.express->every});
       for (std::size_t i = 0; i < wafer.mesh.dead_links.size(); ++i) {
         const auto& [a, b] = wafer.mesh.dead_links[i];
-        if (in_mesh(a) && in_mesh(b) && topology::are_neighbours(wafer.mesh, a, b)) continue;
+        if (in_mesh(a) && in_mesh(b) && topology::are_neighbours(with_express, a, b)) continue;
         fail_item("wafer.dead_links", i, fmt::format("does not join two neighbours of the mesh {}", mesh));
       }
     }
@@ -88,6 +91,35 @@ class Checker {
         fail("wafer.dram.die",
              fmt::format("the mesh {} is not made of whole dies of {}x{}", mesh, die.rows, die.cols));
       }
+    }
+  }
+
+  /// Of concentrated meshes and express links; says what topology::Mesh would, and where.
+  void check_routers() {
+    const models::WaferSpec& wafer = scenario_.wafer;
+    const topology::Shape& shape = wafer.mesh.shape;
+    const topology::Shape& sharing = wafer.mesh.concentration;
+    if (given("wafer.concentration") && sound({"wafer.concentration"})) {
+      if (shape.rows % sharing.rows != 0 || shape.cols % sharing.cols != 0) {
+        fail("wafer.concentration", fmt::format("the mesh {}x{} is not made of whole rectangles of {}x{} tiles", shape.rows,
+                                                shape.cols, sharing.rows, sharing.cols));
+      } else if (sharing.size() > topology::kMaxConcentration) {
+        fail("wafer.concentration", fmt::format("{} tiles cannot share a router; at most {} can", sharing.size(),
+                                                topology::kMaxConcentration));
+      } else if (sharing.size() > 1 && wafer.nic.ports != models::NicPorts::single && sound({"wafer.nic.ports"})) {
+        fail("wafer.concentration", "tiles that share a router have one port each; valid with wafer.nic.ports: single");
+      }
+    }
+    if (!wafer.express || !sound({"wafer.express"})) return;
+    const topology::Shape &span = wafer.express->span, &every = wafer.express->every;
+    if (wafer.mesh.wrap != topology::Wrap::none) {
+      fail("wafer.express", "is only for wafer.topology: mesh");
+    } else if (span.size() < 2) {
+      fail("wafer.express.span", "a span of 1 is no express link; at least one of the two numbers has to be 2 or more");
+    } else if ((span.rows > 1 && span.rows % every.rows != 0) || (span.cols > 1 && span.cols % every.cols != 0)) {
+      fail("wafer.express.span", fmt::format("links over {}x{} routers that begin at every {}x{} would end between these; the span "
+                                             "has to be a multiple of wafer.express.every", span.rows, span.cols, every.rows,
+                                             every.cols));
     }
   }
 

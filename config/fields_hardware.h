@@ -87,6 +87,29 @@ void fields(Visitor& visit, models::ReticleSpec& spec) {
 }
 
 template <class Visitor>
+void fields(Visitor& visit, models::ExpressSpec& spec) {
+  visit(Key{.name = "span",
+            .doc = "Routers from one end to the other, along columns and along rows; 1 is none in that dimension.",
+            .required = true,
+            .square = true},
+        spec.span);
+  visit(Key{.name = "every",
+            .doc = "Routers that have them, counted from the north-west corner; 1 is all, the span only those that links end at.",
+            .square = true},
+        spec.every);
+  visit(Key{.name = "bandwidth",
+            .doc = "Of each express link in each direction; auto is the link's.",
+            .positive = true,
+            .absent = "auto"},
+        spec.bandwidth);
+  visit(Key{.name = "latency",
+            .doc = "Of an express link; auto is that of plain links over the same tiles.",
+            .positive = true,
+            .absent = "auto"},
+        spec.latency);
+}
+
+template <class Visitor>
 void fields(Visitor& visit, models::NicSpec& spec) {
   visit(Key{.name = "ports",
             .doc = "One injection and ejection port for each mesh direction, or a single one of each."},
@@ -128,6 +151,11 @@ void fields(Visitor& visit, models::WaferSpec& spec) {
             .doc = "Rectangles of tiles; links over their borders are other than `wafer.link`.",
             .absent = "none"},
         spec.reticle);
+  visit(Key{.name = "concentration",
+            .doc = "Tiles that share a router, at most 8; such a tile has one port: `nic.ports` is single.",
+            .square = true},
+        spec.mesh.concentration);
+  visit(Key{.name = "express", .doc = "Further links that skip routers.", .absent = "none"}, spec.express);
   visit(Key{.name = "topology", .doc = "Which dimensions are closed to rings: none, both, the rows (x) or the columns (y)."},
         spec.mesh.wrap);
   visit(Key{.name = "wrap_latency",

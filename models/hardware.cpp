@@ -93,7 +93,9 @@ void resolve_links(const WaferSpec& wafer, HardwareModel& model) {
 /// Those that links of the wafer belong to; dead ones change nothing.
 std::vector<topology::LinkClass> link_classes(const WaferSpec& wafer) {
   topology::MeshSpec spec = mesh_spec(wafer);
-  if (spec.wrap == topology::Wrap::none && !spec.reticle) return {topology::LinkClass{}};
+  if (spec.wrap == topology::Wrap::none && !spec.reticle && !spec.express && spec.concentration.size() == 1) {
+    return {topology::LinkClass{}};
+  }
   spec.dead_tiles.clear();
   spec.dead_links.clear();
   return topology::Mesh(spec).link_classes();
@@ -102,6 +104,9 @@ std::vector<topology::LinkClass> link_classes(const WaferSpec& wafer) {
 /// What links that are not plain differ in; called after resolve_links.
 void resolve_other_links(const WaferSpec& wafer, HardwareModel& model) {
   if (wafer.wrap_latency) model.wrap_cycles = resolve_duration(*wafer.wrap_latency, model.clock, 1, "wafer.wrap_latency");
+  if (wafer.express && wafer.express->latency) {
+    model.express_cycles = resolve_duration(*wafer.express->latency, model.clock, 1, "wafer.express.latency");
+  }
   if (!wafer.reticle || !wafer.reticle->latency) return;
   const Cycle border = resolve_duration(*wafer.reticle->latency, model.clock, 1, "wafer.reticle.latency");
   if (border < model.link_cycles) {
@@ -162,18 +167,26 @@ void resolve_router(const RouterSpec& router, const std::vector<topology::LinkCl
 topology::MeshSpec mesh_spec(const WaferSpec& wafer) {
   topology::MeshSpec spec = wafer.mesh;
   spec.wrap_layout = wafer.wrap_latency ? topology::WrapLayout::straight : topology::WrapLayout::folded;
-  if (!wafer.reticle) return spec;
-  spec.reticle.emplace(topology::ReticleGrid{wafer.reticle->every});
-  if (!wafer.reticle->bandwidth) return spec;
-  require(wafer.clock.hertz > Rational(0), "wafer.clock", to_string(wafer.clock), "above 0");
-  spec.reticle->rate = resolve_bandwidth(*wafer.reticle->bandwidth, wafer.clock, "wafer.reticle.bandwidth") /
-                       resolve_bandwidth(wafer.link.bandwidth, wafer.clock, "wafer.link.bandwidth");
+  const auto rate = [&wafer](const std::optional<Bandwidth>& bandwidth, const char* name) {
+    if (!bandwidth) return Rational(1);
+    require(wafer.clock.hertz > Rational(0), "wafer.clock", to_string(wafer.clock), "above 0");
+    return resolve_bandwidth(*bandwidth, wafer.clock, name) /
+           resolve_bandwidth(wafer.link.bandwidth, wafer.clock, "wafer.link.bandwidth");
+  };
+  if (wafer.reticle) {
+    spec.reticle.emplace(topology::ReticleGrid{wafer.reticle->every, rate(wafer.reticle->bandwidth, "wafer.reticle.bandwidth")});
+  }
+  if (wafer.express) {
+    const ExpressSpec& express = *wafer.express;
+    spec.express.emplace(topology::ExpressGrid{express.span, express.every, rate(express.bandwidth, "wafer.express.bandwidth")});
+  }
   return spec;
 }
 
 LinkModel HardwareModel::link(const topology::LinkClass& link_class) const {
-  Cycle cycles = link_cycles;
-  if (link_class.kind == topology::LinkKind::folded) cycles = 2 * link_cycles;
+  Cycle cycles = link_cycles * static_cast<Cycle>(link_class.tiles);
+  if (link_class.kind == topology::LinkKind::folded) cycles *= 2;
+  if (link_class.kind == topology::LinkKind::express && express_cycles) cycles = *express_cycles;
   if (link_class.kind == topology::LinkKind::wrap) {
     require_invariant(wrap_cycles.has_value(), "a straight ring has no latency for its last link");
     cycles = *wrap_cycles;

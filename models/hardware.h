@@ -56,6 +56,14 @@ struct ReticleSpec {
   std::optional<Duration> latency;     ///< of a link over one border, at least the link's; absent = the link's
 };
 
+/// Links that skip routers, see topology::ExpressGrid.
+struct ExpressSpec {
+  topology::Shape span{1, 1};          ///< routers from one end to the other
+  topology::Shape every{1, 1};         ///< routers that have them
+  std::optional<Bandwidth> bandwidth;  ///< absent = the link's
+  std::optional<Duration> latency;     ///< absent = the link's times the tiles that the link is long
+};
+
 /// Injection and ejection are links of their own. `per_direction`: one port for each mesh direction (a tile can drive
 /// and drain all its links at once); `single`: one injection and one ejection port, as in a classic NoC.
 enum class NicPorts { per_direction, single };
@@ -78,11 +86,12 @@ struct WaferSpec {
   std::optional<DramSpec> dram;
   LinkSpec link;
   std::optional<ReticleSpec> reticle;
+  std::optional<ExpressSpec> express;
   std::optional<Duration> wrap_latency;  ///< of the link that closes a straight ring; absent = rings are folded
   NicSpec nic;
 };
 
-/// The mesh of a wafer with the layout of its rings and its reticles. Throws PlanError as resolve_hardware() does for the
+/// The mesh of a wafer with the layout of its rings, its reticles and its express links. Throws PlanError as resolve_hardware() does for the
 /// bandwidths that it compares.
 topology::MeshSpec mesh_spec(const WaferSpec& wafer);
 
@@ -148,14 +157,15 @@ struct HardwareModel {
   bool credits_take_link = false;    ///< Lc of a link that is not plain is its own latency
   Cycle border_cycles = 0;           ///< that a link is longer for each border of a reticle
   std::optional<Cycle> wrap_cycles;  ///< of the link that closes a straight ring
+  std::optional<Cycle> express_cycles;  ///< of an express link; absent = as its length goes
   Cycle injection_cycles = 0;        ///< Linj
   Cycle ejection_cycles = 0;         ///< Leject
   Cycle message_overhead = 0;
   Cycle stream_cycles = 1;           ///< from the arrival of a packet of a streamed message to its use
   FlitModel flit;                    ///< of the fidelity `flit` only
 
-  /// `link_bytes_per_cycle`, `link_cycles` and `credit_cycles` are those of a plain link; a link of a folded ring is twice as
-  /// long.
+  /// `link_bytes_per_cycle`, `link_cycles` and `credit_cycles` are those of a plain link; a longer link takes longer in
+  /// proportion, one of a folded ring twice as long.
   LinkModel link(const topology::LinkClass& link_class) const;
   double seconds(Cycle cycles) const { return static_cast<double>(cycles) / clock.hertz.to_double(); }
   /// DRAM bytes of one tile: its share of its die.

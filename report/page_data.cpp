@@ -65,17 +65,21 @@ Json ranks_part(const RunTables& run) {
   return part;
 }
 
-/// A link's number is that of the tile it leaves times four plus its direction: north, east, south, west.
+/// A link's number is that of its LinkId: the tile it leaves times eight plus its direction.
 Json links_part(const RunTables& run) {
   const CsvTable& links = run.links;
-  const std::vector<std::string> directions = {"north", "east", "south", "west"};
   const std::size_t direction = links.column("direction");
-  Json ids = Json::array();
+  Json ids = Json::array(), targets = Json::array();
   for (std::size_t row = 0; row < links.rows(); ++row) {
-    const auto at = std::find(directions.begin(), directions.end(), links.text(row, direction));
-    ids.push_back(run.place(links, row) * 4 + static_cast<std::uint64_t>(at - directions.begin()));
+    const auto at = std::find_if(topology::kAllDirections.begin(), topology::kAllDirections.end(), [&](topology::Direction d) {
+      return links.text(row, direction) == topology::to_string(d);
+    });
+    ids.push_back(run.place(links, row) * topology::kDirections +
+                  static_cast<std::uint64_t>(at - topology::kAllDirections.begin()));
+    targets.push_back(run.target_place(row));
   }
   return {{"id", ids},
+          {"to", targets},
           {"bytes", whole_column(links, "bytes")},
           {"packets", whole_column(links, "packets")},
           {"busy", whole_column(links, "busy_cycles")},

@@ -152,21 +152,38 @@ void draw_tiles(Svg& svg, const RunTables& run, const Layout& layout, const std:
   broken.draw(svg, "dead");
 }
 
-/// A link is a stripe in the gap beside the tile that it leaves, so both directions have one of their own.
+/// A link is a stripe in the gap beside the last tile before its target, so both directions have one of their own. An express
+/// link is a thin one over the tiles between.
 void draw_links(Svg& svg, const RunTables& run, const Layout& layout, const std::vector<double>& values, const Scale& scale) {
   const std::size_t direction = run.links.column("direction");
   const double gap = layout.cell - layout.tile;
   const double wide = 0.3 * layout.tile;
   SvgBoxes boxes;
   for (std::size_t row = 0; row < values.size(); ++row) {
-    const std::uint64_t place = run.place(run.links, row);
     const auto cols = static_cast<std::uint64_t>(run.mesh.cols);
-    const double x = layout.x(static_cast<double>(place % cols)) + layout.cell / 2;
-    const double y = layout.y(static_cast<double>(place / cols)) + layout.cell / 2;
+    const auto at = [&](std::uint64_t place) {
+      return std::pair(layout.x(static_cast<double>(place % cols)) + layout.cell / 2,
+                       layout.y(static_cast<double>(place / cols)) + layout.cell / 2);
+    };
+    const std::string_view towards = run.links.text(row, direction);
+    const auto [from_x, from_y] = at(run.place(run.links, row));
+    const auto [to_x, to_y] = at(run.target_place(row));
     const double half = layout.tile / 2;
     const double lane = 0.08 * layout.tile;
     const std::string colour = scale.colour(values[row]);
-    const std::string_view towards = run.links.text(row, direction);
+    constexpr double kThin = 0.3;
+    if (towards.starts_with("express")) {
+      const double left = std::min(from_x, to_x), top = std::min(from_y, to_y);
+      const double side = (from_x < to_x || from_y > to_y ? -1 : 1) * 3 * lane;
+      if (from_y == to_y) boxes.add(colour, left, from_y + side, std::abs(to_x - from_x), kThin * wide);
+      if (from_x == to_x) boxes.add(colour, from_x + side, top, kThin * wide, std::abs(to_y - from_y));
+      continue;
+    }
+    // Links that lead back round the edge begin at their source.
+    const double right = towards == "east" ? 1 : towards == "west" ? -1 : 0;
+    const double down = towards == "south" ? 1 : towards == "north" ? -1 : 0;
+    const bool ahead = (to_x - from_x) * right + (to_y - from_y) * down > 0;
+    const double x = ahead ? to_x - right * layout.cell : from_x, y = ahead ? to_y - down * layout.cell : from_y;
     if (towards == "east") boxes.add(colour, x + half, y - lane - wide, gap, wide);
     if (towards == "west") boxes.add(colour, x - half - gap, y + lane, gap, wide);
     if (towards == "south") boxes.add(colour, x + lane, y + half, wide, gap);

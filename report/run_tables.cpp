@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/error.h"
 #include "report/run_directory.h"
 
@@ -67,6 +69,20 @@ RunTables::RunTables(const fs::path& directory)
 std::uint64_t RunTables::place(const CsvTable& table, std::size_t row) const {
   return table.whole(row, table.column("y")) * static_cast<std::uint64_t>(mesh.cols) +
          table.whole(row, table.column("x"));
+}
+
+std::uint64_t RunTables::target_place(std::size_t link) const {
+  const std::string_view name = links.text(link, links.column("link"));
+  std::uint64_t x = 0, y = 0;
+  const std::size_t behind = name.rfind('_'), before = name.rfind('_', behind - 1);
+  const auto parsed = [&name](std::size_t first, std::size_t end, std::uint64_t& out) {
+    const char* const last = name.data() + end;
+    return std::from_chars(name.data() + first, last, out).ptr == last;
+  };
+  if (behind == name.npos || before == name.npos || !parsed(before + 1, behind, x) || !parsed(behind + 1, name.size(), y)) {
+    throw IoError(fmt::format("cannot use the tables in {}: {} has no link '{}'", directory_.string(), kLinksFile, name));
+  }
+  return y * static_cast<std::uint64_t>(mesh.cols) + x;
 }
 
 std::size_t RunTables::tile_row(std::string_view name) const {

@@ -38,6 +38,8 @@ struct RunTables {
 
   /// y x columns + x of the row's tile, in tiles.csv and links.csv.
   std::uint64_t place(const CsvTable& table, std::size_t row) const;
+  /// The same of the tile whose router the link in a row of links.csv leads to.
+  std::uint64_t target_place(std::size_t link) const;
   /// The row of a tile in tiles.csv, and of a link in links.csv. Throw IoError for an unknown name.
   std::size_t tile_row(std::string_view name) const;
   std::size_t link_row(std::string_view name) const;

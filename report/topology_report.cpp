@@ -67,6 +67,8 @@ const char* to_string(topology::LinkKind kind) {
       return "folded";
     case topology::LinkKind::wrap:
       return "wrap";
+    case topology::LinkKind::express:
+      return "express";
   }
   return "";
 }
@@ -88,6 +90,7 @@ Json link_class_block(const TopologyReport& report) {
     const topology::LinkClass& link_class = report.mesh.link_classes()[i];
     classes.push_back({{"kind", to_string(link_class.kind)},
                        {"reticle_borders", link_class.borders},
+                       {"tiles", link_class.tiles},
                        {"live_links", counts[i]},
                        {"bytes_per_cycle", number(report.links[i].bytes_per_cycle)},
                        {"latency_cycles", report.links[i].cycles}});
@@ -219,7 +222,7 @@ std::string link_class_rows(const TopologyReport& report) {
 
 std::string mesh_rows(const TopologyReport& report) {
   const NetworkFacts& facts = report.facts;
-  std::string text = row(report.mesh.wraps() ? report.mesh.topology_name() : "mesh",
+  std::string text = row(report.mesh.topology_name(),
                          fmt::format("{}, {} and {}", topology::to_string(report.mesh.shape()),
                                              counted("tile", "tiles", facts.tiles),
                                              counted("directed link", "directed links", facts.links)));

@@ -24,11 +24,19 @@ std::string identifier(std::size_t number) {
   return text;
 }
 
-std::string port_name(unsigned port, models::NicPorts ports) {
-  if (port < sim::kMeshPorts) return topology::to_string(static_cast<topology::Direction>(port));
-  if (ports == models::NicPorts::single) return "local";
-  if (port - sim::kMeshPorts == sim::kSelfLane) return "local_self";
-  return std::string("local_") + topology::to_string(static_cast<topology::Direction>(port - sim::kMeshPorts));
+std::string port_name(unsigned port, const sim::PortLayout& layout) {
+  if (port < layout.mesh) return topology::to_string(static_cast<topology::Direction>(port));
+  const unsigned local = port - layout.mesh;
+  switch (layout.locals) {
+    case sim::PortLayout::Locals::single:
+      return "local";
+    case sim::PortLayout::Locals::per_tile:
+      return fmt::format("local_{}", local);
+    case sim::PortLayout::Locals::per_direction:
+      break;
+  }
+  if (local == layout.self_lane()) return "local_self";
+  return std::string("local_") + topology::to_string(static_cast<topology::Direction>(local));
 }
 
 struct Range {
@@ -66,7 +74,7 @@ bool choose(std::string_view pattern, const topology::Mesh& mesh, std::vector<bo
   bool fits = false;
   for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
     const topology::Coord at = mesh.coord(tile);
-    if (!mesh.alive(tile) || !x->contains(at.x) || !y->contains(at.y)) continue;
+    if (!mesh.has_router(tile) || !x->contains(at.x) || !y->contains(at.y)) continue;
     chosen[tile] = fits = true;
   }
   return fits;
@@ -79,26 +87,28 @@ Waveform::Waveform(const std::filesystem::path& path, const topology::Mesh& mesh
     : file_(path), first_(mesh.tile_count()) {
   header_ = "$comment One unit of time is one cycle of the wafer clock. $end\n$timescale 1 ns $end\n"
             "$scope module wafer0 $end\n";
-  for (const TileId tile : tiles) declare(tile, mesh.name(tile), hardware);
+  const sim::PortLayout layout(mesh, hardware.nic_ports);
+  for (const TileId tile : tiles) declare(tile, mesh.name(tile), layout, hardware);
   file_.write(header_ + "$upscope $end\n$enddefinitions $end\n#0\n");
 }
 
-void Waveform::declare(TileId tile, const std::string& module, const models::HardwareModel& hardware) {
+void Waveform::declare(TileId tile, const std::string& module, const sim::PortLayout& layout,
+                       const models::HardwareModel& hardware) {
   const bool flits = hardware.fidelity == models::Fidelity::flit;
-  const unsigned ports = sim::kMeshPorts + sim::local_ports(hardware.nic_ports);
+  const unsigned ports = layout.count();
   const auto each_vc = [&](unsigned count, const char* side, const char* what, unsigned bits) {
     for (unsigned port = 0; port < count; ++port) {
       for (int vc = 0; vc < hardware.virtual_channels; ++vc)
-        add_signal(fmt::format("{}_{}_vc{}_{}", side, port_name(port, hardware.nic_ports), vc, what), bits);
+        add_signal(fmt::format("{}_{}_vc{}_{}", side, port_name(port, layout), vc, what), bits);
     }
   };
   first_[tile] = signals_.size();
   header_ += "$scope module " + module + " $end\n";
   each_vc(ports, "input", flits ? "flits" : "packets", kCountBits);
   if (!flits) each_vc(ports, "input", "bytes", kByteBits);
-  each_vc(sim::kMeshPorts, "output", flits ? "credits" : "credit_bytes", kByteBits);
+  each_vc(layout.mesh, "output", flits ? "credits" : "credit_bytes", kByteBits);
   for (unsigned port = 0; port < ports; ++port)
-    add_signal(fmt::format("output_{}_grant", port_name(port, hardware.nic_ports)), 1, true);
+    add_signal(fmt::format("output_{}_grant", port_name(port, layout)), 1, true);
   header_ += "$upscope $end\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include "models/hardware.h"
 #include "report/atomic_file.h"
+#include "sim/network.h"
 #include "sim/router_watch.h"
 #include "topology/mesh.h"
 
@@ -32,7 +33,8 @@ class Waveform {
     bool pulse = false;  ///< 1 for single cycles
   };
 
-  void declare(TileId tile, const std::string& module, const models::HardwareModel& hardware);
+  void declare(TileId tile, const std::string& module, const sim::PortLayout& layout,
+               const models::HardwareModel& hardware);
   void add_signal(const std::string& name, unsigned bits, bool pulse = false);
   void end_pulses();
   void set(std::size_t signal, std::uint64_t value);

@@ -76,7 +76,7 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
     const std::uint32_t packet = buffers_[from.base + from.first].packet();
     const std::uint32_t flits = packets_[packet].flits;
     OutputVc& to = outputs_of(router)[local(output, from.output_vc)];
-    const bool mesh = output < kMeshPorts;
+    const bool mesh = output < kMesh;
     if (!mesh || to.credits >= flits) {
       state.withdraw_switch(output, input.port, input.vc);
       out.held = true;
@@ -115,7 +115,7 @@ bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned out
   const PortVc input = out.by;
   InputVc& from = inputs_of(router)[local(input)];
   if (from.count == 0) return false;
-  const bool mesh = output < kMeshPorts;
+  const bool mesh = output < kMesh;
   const LinkDelay& link = link_delays_[mesh ? state.link_class[output] : 0];
   const Cycle pace = mesh ? link.flit : 1;
   if (now < out.since + out.sent * pace) return true;
@@ -129,13 +129,13 @@ bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned out
   // A terminal's flit counts from the last cycle of its own on.
   forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, mesh ? now : out.until - 1);
   if (paced_) tail_at_[flit.packet()] = mesh ? out.until + link.arrival : 0;
-  if (mesh) held_cycles_[router * kMeshPorts + output] += out.until - out.since;
-  if (input.port < kMeshPorts) {
+  if (mesh) held_cycles_[router * topology::kDirections + output] += out.until - out.since;
+  if (input.port < kMesh) {
     const std::uint32_t flits = packets_[flit.packet()].flits;
     const Cycle delay = link_delays_[state.link_class[input.port]].credit;
     packet_credits_.slot(out.until - 1 + delay).push_back({state.upstream[input.port] + input.vc, flits});
   } else {
-    terminals_.injection_credit(router, input.port - kMeshPorts, input.vc, flit, out.until - 1 + credit_delay_);
+    terminals_.injection_credit(router, input.port - kMesh, input.vc, flit, out.until - 1 + credit_delay_);
   }
   return true;
 }
@@ -152,15 +152,14 @@ void FlitEngine<kPorts>::take_packet_credit(const PacketCredit& credit, Cycle no
 }
 
 // The functions that the other sources of the class call.
-using SinglePort = FlitEngine<kSinglePort>;
-using PortPerDirection = FlitEngine<kPortPerDirection>;
-template void FlitEngine<kSinglePort>::evaluate_cut_through(std::uint32_t, Cycle);
-template void FlitEngine<kSinglePort>::start_bidding(std::uint32_t, SinglePort::State&, PortVc, Cycle);
-template void FlitEngine<kSinglePort>::bid(std::uint32_t, SinglePort::State&, PortVc, Cycle);
-template void FlitEngine<kSinglePort>::take_packet_credit(const SinglePort::PacketCredit&, Cycle);
-template void FlitEngine<kPortPerDirection>::evaluate_cut_through(std::uint32_t, Cycle);
-template void FlitEngine<kPortPerDirection>::start_bidding(std::uint32_t, PortPerDirection::State&, PortVc, Cycle);
-template void FlitEngine<kPortPerDirection>::bid(std::uint32_t, PortPerDirection::State&, PortVc, Cycle);
-template void FlitEngine<kPortPerDirection>::take_packet_credit(const PortPerDirection::PacketCredit&, Cycle);
+#define WAFERSIM_INSTANTIATE(kPorts)                                                                         \
+  template void FlitEngine<kPorts>::evaluate_cut_through(std::uint32_t, Cycle);                              \
+  template void FlitEngine<kPorts>::start_bidding(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, Cycle); \
+  template void FlitEngine<kPorts>::bid(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, Cycle);           \
+  template void FlitEngine<kPorts>::take_packet_credit(const FlitEngine<kPorts>::PacketCredit&, Cycle)
+
+WAFERSIM_INSTANTIATE(kSinglePort);
+WAFERSIM_INSTANTIATE(kPortPerDirection);
+WAFERSIM_INSTANTIATE(kManyPorts);
 
 }  // namespace wafersim::sim

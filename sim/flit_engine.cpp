@@ -8,8 +8,6 @@
 namespace wafersim::sim {
 namespace {
 
-constexpr unsigned opposite(unsigned port) { return (port + 2) % kMeshPorts; }
-
 constexpr std::uint32_t kUnlimited = std::uint32_t{1} << 30;
 constexpr std::size_t kAhead = 6;  ///< arrivals whose data is asked for in advance
 
@@ -48,10 +46,15 @@ std::unique_ptr<FlitNetwork> FlitNetwork::make(const FlitNetworkSpec& spec, Flit
                                 "router.vc_buffer, network.packet_bytes)",
                                 largest, hardware.flit.flit_bytes, kMaxBuffer));
   }
-  if (hardware.nic_ports == models::NicPorts::single) {
+  const PortLayout layout(spec.mesh, hardware.nic_ports);
+  if (spec.mesh.simple()) {
+    if (layout.per_direction()) return std::make_unique<FlitEngine<kPortPerDirection>>(spec, terminals);
     return std::make_unique<FlitEngine<kSinglePort>>(spec, terminals);
   }
-  return std::make_unique<FlitEngine<kPortPerDirection>>(spec, terminals);
+  if (layout.per_direction()) {
+    throw PlanError("wafer.express: flit routers with express links have one port for their tile; valid with wafer.nic.ports: single");
+  }
+  return std::make_unique<FlitEngine<kManyPorts>>(spec, terminals);
 }
 
 std::uint64_t FlitNetwork::flit_hops() const {
@@ -65,6 +68,7 @@ FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& termi
     : FlitNetwork(spec.routes),
       terminals_(terminals),
       mesh_(spec.mesh),
+      layout_(spec.mesh, spec.hardware.nic_ports),
       routes_(spec.routes),
       stages_(spec.hardware.flit.stages),
       allocator_(spec.hardware.flit.allocator),
@@ -125,21 +129,21 @@ void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
   outputs_.resize(slots);
   link_flits_.resize(spec.mesh.link_slots());
   if (cut_through_) held_cycles_.resize(spec.mesh.link_slots());
-  ejected_.resize(std::size_t{tiles} * (kPorts - kMeshPorts));
+  ejected_.resize(std::size_t{tiles} * (kPorts - kMesh));
   paced_ = cut_through_ && slow_ports_;
   active_.resize(ceil_div<std::size_t>(tiles, 64));
   if (cut_through_) held_.resize(std::size_t{tiles} * kPorts);
   if (slow_ports_) clocks_.resize(std::size_t{tiles} * kPorts);
   if (report_heads_) ready_at_.resize(slots);
   for (TileId tile = 0; tile < tiles; ++tile) {
-    if (!spec.mesh.alive(tile)) continue;
+    if (!spec.mesh.has_router(tile)) continue;
     State& state = routers_[tile];
     for (const topology::Direction direction : topology::kAllDirections) {
       if (!spec.mesh.link_alive(topology::Mesh::link(tile, direction))) continue;
       const auto port = static_cast<unsigned>(direction);
       const TileId neighbour = spec.mesh.neighbour(tile, direction);
-      state.next[port] = input_vc(neighbour, opposite(port), 0);
-      state.upstream[port] = input_vc(neighbour, opposite(port), 0);
+      state.next[port] = input_vc(neighbour, opposite_port(port), 0);
+      state.upstream[port] = input_vc(neighbour, opposite_port(port), 0);
       state.link_class[port] = spec.mesh.link_class(topology::Mesh::link(tile, direction));
     }
     give_buffers(tile, spec);
@@ -150,8 +154,9 @@ template <unsigned kPorts>
 void FlitEngine<kPorts>::give_buffers(std::uint32_t router, const FlitNetworkSpec& spec) {
   State& state = routers_[router];
   for (unsigned port = 0; port < kPorts; ++port) {
-    const bool mesh = port < kMeshPorts;
+    const bool mesh = port < kMesh;
     if (mesh && !spec.mesh.link_alive(topology::Mesh::link(router, static_cast<topology::Direction>(port)))) continue;
+    if (!mesh && port - kMesh >= layout_.local) continue;
     state.free_vcs[port] = state.credit_vcs[port] = static_cast<VcSet>((1U << vcs_) - 1);
     const std::uint32_t size = mesh ? mesh_buffer_ : spec.injection_buffer_flits;
     const std::uint32_t ring = std::bit_ceil(size);
@@ -283,18 +288,18 @@ template <unsigned kPorts>
 void FlitEngine<kPorts>::forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now) {
   ++router_traversals_;
   if (slow_ports_ && !cut_through_) occupy_port(router, output.port, now);
-  if (output.port < kMeshPorts) [[likely]] {
+  if (output.port < kMesh) [[likely]] {
     arrivals_out_[state.link_class[output.port]]->push_back({state.next[output.port] + output.vc, flit});
-    ++link_flits_[router * kMeshPorts + output.port];
+    ++link_flits_[router * topology::kDirections + output.port];
   } else {
-    ++ejected_[std::size_t{router} * (kPorts - kMeshPorts) + (output.port - kMeshPorts)];
-    terminals_.eject(router, output.port - kMeshPorts, flit, now + to_link_);
+    ++ejected_[std::size_t{router} * (kPorts - kMesh) + (output.port - kMesh)];
+    terminals_.eject(router, output.port - kMesh, flit, now + to_link_);
   }
 }
 
 template <unsigned kPorts>
 void FlitEngine<kPorts>::occupy_port(std::uint32_t router, unsigned output, Cycle now) {
-  const PortRate& rate = output < kMeshPorts ? link_rates_[routers_[router].link_class[output]] : ejection_rate_;
+  const PortRate& rate = output < kMesh ? link_rates_[routers_[router].link_class[output]] : ejection_rate_;
   clocks_[std::size_t{router} * kPorts + output].occupy(now, flit_bytes_, {}, rate);
 }
 
@@ -322,7 +327,7 @@ void FlitEngine<kPorts>::check_empty() const {
         require_invariant(in.count == 0 && in.state == VcState::idle, "a flit was left in a buffer");
         const std::uint32_t credits = outputs_[slot].credits;
         const bool exists = state.credit_vcs[port] != 0 || state.free_vcs[port] != 0;
-        if (port >= kMeshPorts || !exists) continue;
+        if (port >= kMesh || !exists) continue;
         require_invariant(credits == mesh_buffer_, "a credit was lost or made");
         require_invariant((state.free_vcs[port] >> vc & 1U) != 0, "a virtual channel was not given back");
       }
@@ -333,17 +338,19 @@ void FlitEngine<kPorts>::check_empty() const {
 template <unsigned kPorts>
 void FlitEngine<kPorts>::sample(TileId tile, RouterSample& sample) const {
   for (unsigned port = 0; port < kPorts; ++port) {
-    const bool mesh = port < kMeshPorts;
+    const bool mesh = port < kMesh;
+    if (mesh ? port >= layout_.mesh : port - kMesh >= layout_.local) continue;
     for (unsigned vc = 0; vc < vcs_; ++vc) {
       sample.held.push_back(inputs_[input_vc(tile, port, vc)].count);
       if (mesh) sample.room.push_back(outputs_[input_vc(tile, port, vc)].credits);
     }
-    sample.grants.push_back(mesh ? link_flits_[tile * kMeshPorts + port]
-                                 : ejected_[std::size_t{tile} * (kPorts - kMeshPorts) + (port - kMeshPorts)]);
+    sample.grants.push_back(mesh ? link_flits_[tile * topology::kDirections + port]
+                                 : ejected_[std::size_t{tile} * (kPorts - kMesh) + (port - kMesh)]);
   }
 }
 
 template class FlitEngine<kSinglePort>;
 template class FlitEngine<kPortPerDirection>;
+template class FlitEngine<kManyPorts>;
 
 }  // namespace wafersim::sim

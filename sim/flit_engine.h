@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -11,9 +12,6 @@
 
 namespace wafersim::sim {
 
-inline constexpr unsigned kSinglePort = kMeshPorts + local_ports(models::NicPorts::single);
-inline constexpr unsigned kPortPerDirection = kMeshPorts + local_ports(models::NicPorts::per_direction);
-
 /// The FlitNetwork of routers with kPorts ports: the mesh directions, then the local ports. Private to sim/; one class in
 /// six sources: links and buffers (flit_engine.cpp), routes and classes of VCs (flit_routes.cpp), wormhole routers
 /// (flit_wormhole.cpp, flit_long_stages.cpp) and cut-through routers (flit_cut_through.cpp), who waits for whom
@@ -24,7 +22,7 @@ class FlitEngine final : public FlitNetwork {
   FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& terminals);
 
   void inject(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) override {
-    arrivals_.slot(at + injection_extra_).push_back({input_vc(tile, kMeshPorts + lane, vc), flit});
+    arrivals_.slot(at + injection_extra_).push_back({input_vc(tile, kMesh + lane, vc), flit});
   }
   void step(Cycle now) override;
   Cycle next_work(Cycle now) const override;
@@ -35,6 +33,7 @@ class FlitEngine final : public FlitNetwork {
 
  private:
   using State = RouterState<kPorts>;
+  static constexpr unsigned kMesh = kMeshPortsOf<kPorts>;
   static constexpr unsigned kPortBits = kPorts <= 8 ? 3 : 4;
 
   struct Arrival {
@@ -113,22 +112,24 @@ class FlitEngine final : public FlitNetwork {
   }
   void occupy_port(std::uint32_t router, unsigned output, Cycle now);
   /// What route computation takes longer by.
-  Cycle turn_cost(unsigned input, unsigned output) const { return turns(input, output) ? turn_cycles_ : 0; }
+  Cycle turn_cost(unsigned input, unsigned output) const { return turns(input, output, kMesh) ? turn_cycles_ : 0; }
 
   // flit_routes.cpp
-  unsigned port_of(topology::Hop hop, unsigned input) const {
+  unsigned port_of(topology::Hop hop, unsigned input, TileId destination) const {
     if (hop != topology::Hop::local) [[likely]] {
       require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
       return static_cast<unsigned>(hop);
     }
-    if (kPorts == kMeshPorts + 1) return kMeshPorts;
-    return kMeshPorts + (input < kMeshPorts ? input : kSelfLane);
+    if constexpr (kPorts == kSinglePort) return kMesh;
+    if constexpr (kPorts == kManyPorts) return kMesh + mesh_.slot(destination);
+    return kMesh + std::min(input, kMesh);
   }
   /// The output of the packet at the front of an input VC, and the class or, in cut-through, the VC behind it.
   void find_output(std::uint32_t router, InputVc& from, PortVc at, std::uint32_t packet) {
     from.output_vc = at.vc;
     if (!plain_) [[unlikely]] return choose_output(router, from, at, packet);
-    from.output = static_cast<std::uint8_t>(port_of(routes_.next(router, packets_[packet].destination), at.port));
+    from.output = static_cast<std::uint8_t>(port_of(routes_.next(router, packets_[packet].destination), at.port,
+                                                     packets_[packet].destination));
   }
   void choose_output(std::uint32_t router, InputVc& from, PortVc at, std::uint32_t packet);
   VcRequests<kPorts> requests_with_any(const VcRequests<kPorts>& requests, const InputVc* in, VcSet vcs) const;
@@ -191,6 +192,7 @@ class FlitEngine final : public FlitNetwork {
 
   FlitTerminals& terminals_;
   const topology::Mesh& mesh_;
+  PortLayout layout_;
   const PacketRoutes& routes_;
   models::PipelineStages stages_;
   models::Allocator allocator_;

@@ -86,20 +86,16 @@ void FlitEngine<kPorts>::apply_stage_ends(Cycle now) {
 }
 
 // The functions that the other sources of the class call.
-using SinglePort = FlitEngine<kSinglePort>;
-using PortPerDirection = FlitEngine<kPortPerDirection>;
-template void FlitEngine<kSinglePort>::begin_long_vc_stage(
-    std::uint32_t, SinglePort::State&, const InputVc*, const SinglePort::Grants<SinglePort::VcGrant>&, PortSet, Cycle);
-template void FlitEngine<kSinglePort>::begin_long_switch_stage(
-    std::uint32_t, SinglePort::State&, const SinglePort::Grants<SinglePort::SwitchGrant>&, Cycle);
-template void FlitEngine<kSinglePort>::check_stage_ends(Cycle);
-template void FlitEngine<kSinglePort>::apply_stage_ends(Cycle);
-template void FlitEngine<kPortPerDirection>::begin_long_vc_stage(
-    std::uint32_t, PortPerDirection::State&, const InputVc*,
-    const PortPerDirection::Grants<PortPerDirection::VcGrant>&, PortSet, Cycle);
-template void FlitEngine<kPortPerDirection>::begin_long_switch_stage(
-    std::uint32_t, PortPerDirection::State&, const PortPerDirection::Grants<PortPerDirection::SwitchGrant>&, Cycle);
-template void FlitEngine<kPortPerDirection>::check_stage_ends(Cycle);
-template void FlitEngine<kPortPerDirection>::apply_stage_ends(Cycle);
+#define WAFERSIM_INSTANTIATE(kPorts)                                                                                \
+  template void FlitEngine<kPorts>::begin_long_vc_stage( std::uint32_t, FlitEngine<kPorts>::State&, const InputVc*, \
+      const FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::VcGrant>&, PortSet, Cycle);                              \
+  template void FlitEngine<kPorts>::begin_long_switch_stage( std::uint32_t, FlitEngine<kPorts>::State&, const       \
+      FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::SwitchGrant>&, Cycle);                                         \
+  template void FlitEngine<kPorts>::check_stage_ends(Cycle);                                                        \
+  template void FlitEngine<kPorts>::apply_stage_ends(Cycle)
+
+WAFERSIM_INSTANTIATE(kSinglePort);
+WAFERSIM_INSTANTIATE(kPortPerDirection);
+WAFERSIM_INSTANTIATE(kManyPorts);
 
 }  // namespace wafersim::sim

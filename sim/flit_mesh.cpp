@@ -34,7 +34,7 @@ FlitMesh::FlitMesh(sc_core::sc_module_name name, const topology::Mesh& mesh, Net
       mesh_(mesh),
       network_(network),
       flits_(FlitNetwork::make(spec_of(mesh, network), *this)),
-      lanes_per_tile_(local_ports(network.hardware.nic_ports)),
+      lanes_per_tile_(network.layout.local),
       cut_through_(network.hardware.flit.switching == models::Switching::cut_through),
       ends_(mesh.tile_count()),
       lanes_(std::size_t{mesh.tile_count()} * lanes_per_tile_),
@@ -49,9 +49,11 @@ FlitMesh::FlitMesh(sc_core::sc_module_name name, const topology::Mesh& mesh, Net
   network.calendar.add(*this, Rank::router);
 }
 
-void FlitMesh::connect(TileId tile, EjectionSink* nic, CreditSink* nic_credits) { ends_[tile] = {nic, nic_credits}; }
+void FlitMesh::connect(TileId router, unsigned slot, EjectionSink* nic, CreditSink* nic_credits) {
+  ends_[mesh_.member(router, slot)] = {nic, nic_credits};
+}
 
-void FlitMesh::receive(TileId tile, std::uint32_t index, Cycle head_at) {
+void FlitMesh::receive(TileId router, std::uint32_t index, Cycle head_at) {
   const Packet& packet = network_.packets[index];
   const std::uint32_t parcel_index = parcels_.take();
   Parcel& parcel = parcels_[parcel_index];
@@ -62,7 +64,7 @@ void FlitMesh::receive(TileId tile, std::uint32_t index, Cycle head_at) {
   parcel.bytes = packet.bytes;
   parcel.head_at = head_at;
   flits_->set_packet(parcel_index, packet.destination, parcel.flits, packet.travel);
-  const std::size_t at = std::size_t{tile} * lanes_per_tile_ + (packet.input - kMeshPorts);
+  const std::size_t at = std::size_t{router} * lanes_per_tile_ + (packet.input - network_.layout.mesh);
   Lane& lane = lanes_[at];
   (lane.first == kNil ? lane.first : parcels_[lane.last].next) = parcel_index;
   lane.last = parcel_index;
@@ -127,7 +129,13 @@ void FlitMesh::send_due_flits(Cycle now) {
   sending_.resize(kept);
 }
 
-void FlitMesh::eject(TileId tile, unsigned /*lane*/, Flit flit, Cycle at) {
+/// The tile at a local port.
+TileId FlitMesh::terminal(TileId router, unsigned lane) const {
+  return network_.layout.locals == PortLayout::Locals::per_tile ? mesh_.member(router, lane) : router;
+}
+
+void FlitMesh::eject(TileId router, unsigned lane, Flit flit, Cycle at) {
+  const TileId tile = terminal(router, lane);
   ++flits_out_;
   const std::uint32_t parcel = flit.packet();
   // Where flits of a cut-through packet leave without a gap, its tail's time is known with the head.
@@ -144,16 +152,17 @@ void FlitMesh::hand_over(TileId tile, std::uint32_t index, Cycle head_at, Cycle 
   ends_[tile].nic->eject(parcel.packet, head_at, {tail_at, 0});
 }
 
-void FlitMesh::injection_credit(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) {
+void FlitMesh::injection_credit(TileId router, unsigned lane, unsigned vc, Flit flit, Cycle at) {
   if (!flit.tail()) return;
-  ends_[tile].credits->credit(lane, vc, network_.buffered(parcels_[flit.packet()].bytes), at);
+  const unsigned its_lane = network_.layout.per_direction() ? lane : 0;
+  ends_[terminal(router, lane)].credits->credit(its_lane, vc, network_.buffered(parcels_[flit.packet()].bytes), at);
 }
 
 void FlitMesh::head_sent(TileId tile, unsigned output, std::uint32_t index, Cycle waited) {
   Parcel& parcel = parcels_[index];
   parcel.queued += waited;
-  if (output >= kMeshPorts) return;
-  PortStatistics& port = ports_[tile * kMeshPorts + output];
+  if (output >= network_.layout.mesh) return;
+  PortStatistics& port = ports_[tile * topology::kDirections + output];
   port.packets += 1;
   port.queued += waited;
   port.bytes_by_axis[static_cast<std::size_t>(parcel.axis)] += parcel.bytes;
@@ -182,8 +191,9 @@ void FlitRouter::receive(std::uint32_t packet, Cycle head_at, const ExactTime& /
 }
 
 void FlitRouter::end_of_elaboration() {
-  mesh_.connect(tile_, ejection.size() != 0 ? ejection.operator->() : nullptr,
-                injection_credits.size() != 0 ? injection_credits.operator->() : nullptr);
+  for (int i = 0; i < ejection.size(); ++i) {
+    mesh_.connect(tile_, slots[static_cast<std::size_t>(i)], ejection[i], injection_credits[i]);
+  }
 }
 
 }  // namespace wafersim::sim

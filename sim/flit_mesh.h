@@ -17,10 +17,10 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   /// Throws PlanError as FlitNetwork::make does, and when a cut-through buffer holds no packet.
   FlitMesh(sc_core::sc_module_name name, const topology::Mesh& mesh, NetworkContext& network);
 
-  /// What a tile's packets leave the network by; null where the tile has no network interface.
-  void connect(TileId tile, EjectionSink* nic, CreditSink* nic_credits);
-  /// The head of `packet` is at local port packet.input of the tile's router at `head_at`.
-  void receive(TileId tile, std::uint32_t packet, Cycle head_at);
+  /// What the packets of one of the router's tiles leave the network by.
+  void connect(TileId router, unsigned slot, EjectionSink* nic, CreditSink* nic_credits);
+  /// The head of `packet` is at local port packet.input of the router at `head_at`.
+  void receive(TileId router, std::uint32_t packet, Cycle head_at);
   void update(unsigned kind, std::uint32_t payload) override;
   void evaluate() override;
 
@@ -56,8 +56,9 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
     CreditSink* credits = nullptr;
   };
 
-  void eject(TileId tile, unsigned lane, Flit flit, Cycle at) override;
-  void injection_credit(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) override;
+  TileId terminal(TileId router, unsigned lane) const;
+  void eject(TileId router, unsigned lane, Flit flit, Cycle at) override;
+  void injection_credit(TileId router, unsigned lane, unsigned vc, Flit flit, Cycle at) override;
   void head_sent(TileId tile, unsigned output, std::uint32_t parcel, Cycle waited) override;
   void hand_over(TileId tile, std::uint32_t parcel, Cycle head_at, Cycle tail_at);
   void send_due_flits(Cycle now);
@@ -90,10 +91,13 @@ class FlitRouter final : public sc_core::sc_module, public PacketSink {
   FlitRouter(sc_core::sc_module_name name, TileId tile, FlitMesh& mesh);
 
   sc_core::sc_export<PacketSink> packets_in;
-  sc_core::sc_port<EjectionSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND> ejection;
-  sc_core::sc_port<CreditSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND> injection_credits;
+  /// Of its tiles, with their slots, as those of a Router.
+  sc_core::sc_port<EjectionSink, 0, sc_core::SC_ZERO_OR_MORE_BOUND> ejection;
+  sc_core::sc_port<CreditSink, 0, sc_core::SC_ZERO_OR_MORE_BOUND> injection_credits;
+  std::vector<unsigned> slots;
 
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;
+
  private:
   void end_of_elaboration() override;
 

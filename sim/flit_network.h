@@ -29,7 +29,8 @@ class Flit {
   std::uint32_t bits_ = 0;
 };
 
-/// Where the flits of a FlitNetwork come from and go to. Called while the network steps.
+/// Where the flits of a FlitNetwork come from and go to. Called while the network steps. Tiles that share a router are its local
+/// ports, by Mesh::slot(): `tile` is the one that the router goes by.
 class FlitTerminals {
  public:
   virtual ~FlitTerminals() = default;

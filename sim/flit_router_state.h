@@ -79,9 +79,19 @@ struct OutputVc {
   PortVc grant{};             ///< VC allocation: first (input, VC) to grant
 };
 
+/// The numbers of ports that a FlitEngine is made for: those of a mesh with one local port, or with one for each direction and one
+/// for a tile's messages to itself; and what holds all others, express links and shared routers.
+inline constexpr unsigned kSinglePort = topology::kPlainDirections + 1;
+inline constexpr unsigned kPortPerDirection = 2 * topology::kPlainDirections + 1;
+inline constexpr unsigned kManyPorts = topology::kDirections + topology::kMaxConcentration;
+/// Of those the ports that lead to links.
+template <unsigned kPorts>
+inline constexpr unsigned kMeshPortsOf = kPorts == kManyPorts ? topology::kDirections : topology::kPlainDirections;
+
 /// What a router decides with, in a few cache lines. VC state follows in arrays of the engine.
 template <unsigned kPorts>
 struct alignas(64) RouterState {
+  static constexpr unsigned kMesh = kMeshPortsOf<kPorts>;
   PortSet wants_vc = 0;      ///< outputs that heads wait for a VC of
   PortSet wants_switch = 0;  ///< outputs that flits want to leave by
   PortSet routing = 0;       ///< inputs with heads in route computation
@@ -93,9 +103,9 @@ struct alignas(64) RouterState {
   std::array<std::uint8_t, kPorts> switch_vc{};      ///< by input: first VC to serve
   std::array<VcRequests<kPorts>, kPorts> vc_requests;      ///< by output
   std::array<VcRequests<kPorts>, kPorts> switch_requests;  ///< by output: with a flit and room for it behind
-  std::array<std::uint32_t, kMeshPorts> next{};      ///< input VC 0 behind a mesh output
-  std::array<std::uint32_t, kMeshPorts> upstream{};  ///< output VC 0 before a mesh input
-  std::array<std::uint8_t, kMeshPorts> link_class{};  ///< of the link behind a mesh output and of that before the input
+  std::array<std::uint32_t, kMesh> next{};      ///< input VC 0 behind a mesh output
+  std::array<std::uint32_t, kMesh> upstream{};  ///< output VC 0 before a mesh input
+  std::array<std::uint8_t, kMesh> link_class{};  ///< of the link behind a mesh output and of that before the input
 
   void request_vc(unsigned output, unsigned port, unsigned vc) { add(vc_requests[output], wants_vc, output, port, vc); }
   void withdraw_vc(unsigned output, unsigned port, unsigned vc) { remove(vc_requests[output], wants_vc, output, port, vc); }

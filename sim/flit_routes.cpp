@@ -14,9 +14,9 @@ void FlitEngine<kPorts>::choose_output(std::uint32_t router, InputVc& from, Port
     }
     return flits;
   };
-  const topology::OutputSet offered = offered_to(at.port, kPorts == kSinglePort);
-  const topology::Hop hop = routes_.take(travel, router, came_by(at.port), packets_[packet].destination, offered, room);
-  from.output = static_cast<std::uint8_t>(port_of(hop, at.port));
+  const topology::OutputSet offered = offered_to(at.port, kMesh, kPorts == kPortPerDirection);
+  const topology::Hop hop = routes_.take(travel, router, came_by(at.port, kMesh), packets_[packet].destination, offered, room);
+  from.output = static_cast<std::uint8_t>(port_of(hop, at.port, packets_[packet].destination));
   from.output_vc = static_cast<std::uint8_t>(routes_.vc_in_class(at.vc, entered, travel.vc_class));
   from.vc_class = travel.vc_class;
 }
@@ -68,21 +68,17 @@ bool FlitEngine<kPorts>::waits_for_free_vc(const State& state, const InputVc* in
 }
 
 // The functions that the other sources of the class call.
-using SinglePort = FlitEngine<kSinglePort>;
-using PortPerDirection = FlitEngine<kPortPerDirection>;
-template void FlitEngine<kSinglePort>::choose_output(std::uint32_t, InputVc&, PortVc, std::uint32_t);
-template VcRequests<kSinglePort> FlitEngine<kSinglePort>::requests_with_any(const VcRequests<kSinglePort>&, const InputVc*,
-                                                                            VcSet) const;
-template void FlitEngine<kSinglePort>::allocate_by_group(const SinglePort::State&, unsigned, InputVc*, OutputVc*,
-                                                         SinglePort::Grants<SinglePort::VcGrant>&);
-template void FlitEngine<kSinglePort>::find_speculators(const SinglePort::State&, const InputVc*);
-template bool FlitEngine<kSinglePort>::waits_for_free_vc(const SinglePort::State&, const InputVc*) const;
-template void FlitEngine<kPortPerDirection>::choose_output(std::uint32_t, InputVc&, PortVc, std::uint32_t);
-template VcRequests<kPortPerDirection> FlitEngine<kPortPerDirection>::requests_with_any(
-    const VcRequests<kPortPerDirection>&, const InputVc*, VcSet) const;
-template void FlitEngine<kPortPerDirection>::allocate_by_group(const PortPerDirection::State&, unsigned, InputVc*, OutputVc*,
-                                                               PortPerDirection::Grants<PortPerDirection::VcGrant>&);
-template void FlitEngine<kPortPerDirection>::find_speculators(const PortPerDirection::State&, const InputVc*);
-template bool FlitEngine<kPortPerDirection>::waits_for_free_vc(const PortPerDirection::State&, const InputVc*) const;
+#define WAFERSIM_INSTANTIATE(kPorts)                                                                                   \
+  template void FlitEngine<kPorts>::choose_output(std::uint32_t, InputVc&, PortVc, std::uint32_t);                     \
+  template VcRequests<kPorts> FlitEngine<kPorts>::requests_with_any(const VcRequests<kPorts>&, const InputVc*, VcSet)  \
+      const;                                                                                                           \
+  template void FlitEngine<kPorts>::allocate_by_group(const FlitEngine<kPorts>::State&, unsigned, InputVc*, OutputVc*, \
+      FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::VcGrant>&);                                                       \
+  template void FlitEngine<kPorts>::find_speculators(const FlitEngine<kPorts>::State&, const InputVc*);                \
+  template bool FlitEngine<kPorts>::waits_for_free_vc(const FlitEngine<kPorts>::State&, const InputVc*) const
+
+WAFERSIM_INSTANTIATE(kSinglePort);
+WAFERSIM_INSTANTIATE(kPortPerDirection);
+WAFERSIM_INSTANTIATE(kManyPorts);
 
 }  // namespace wafersim::sim

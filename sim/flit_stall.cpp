@@ -7,9 +7,9 @@
 namespace wafersim::sim {
 namespace {
 
-std::string port_name(unsigned port) {
-  if (port < kMeshPorts) return topology::to_string(static_cast<topology::Direction>(port));
-  return port == kMeshPorts ? "local" : fmt::format("local {}", port - kMeshPorts);
+std::string port_name(unsigned port, unsigned mesh_ports) {
+  if (port < mesh_ports) return topology::to_string(static_cast<topology::Direction>(port));
+  return port == mesh_ports ? "local" : fmt::format("local {}", port - mesh_ports);
 }
 
 }  // namespace
@@ -20,7 +20,7 @@ auto FlitEngine<kPorts>::wait_of(std::uint32_t vc) const -> Wait {
   const std::uint32_t router = router_of(vc);
   const State& state = routers_[router];
   if (from.count == 0) return wait_for_flits(vc);
-  const std::string output = port_name(from.output);
+  const std::string output = port_name(from.output, kMesh);
   if (cut_through_) {
     const Held& held = held_[std::size_t{router} * kPorts + from.output];
     const bool holds = held.held && held.by.port == port_of_vc(vc) && held.by.vc == vc_of(vc);
@@ -41,10 +41,10 @@ auto FlitEngine<kPorts>::wait_of(std::uint32_t vc) const -> Wait {
 
 template <unsigned kPorts>
 auto FlitEngine<kPorts>::wait_for_room(std::uint32_t router, const InputVc& from) const -> Wait {
-  const std::string output = port_name(from.output);
+  const std::string output = port_name(from.output, kMesh);
   const std::uint32_t credits = outputs_[input_vc(router, from.output, from.output_vc)].credits;
   const std::uint32_t needed = cut_through_ ? packets_[buffers_[from.base + from.first].packet()].flits : 1;
-  if (from.output >= kMeshPorts || credits >= needed) return {fmt::format("may leave by output {}", output), std::nullopt};
+  if (from.output >= kMesh || credits >= needed) return {fmt::format("may leave by output {}", output), std::nullopt};
   const std::string what =
       fmt::format("waits for room in VC {} of output {}, {} of {} credits are there", from.output_vc, output, credits, mesh_buffer_);
   const std::uint32_t behind = routers_[router].next[from.output] + from.output_vc;
@@ -58,7 +58,7 @@ auto FlitEngine<kPorts>::wait_for_room(std::uint32_t router, const InputVc& from
 template <unsigned kPorts>
 auto FlitEngine<kPorts>::wait_for_flits(std::uint32_t vc) const -> Wait {
   const unsigned port = port_of_vc(vc);
-  if (port >= kMeshPorts) return {"waits for flits of its packet that were not injected", std::nullopt};
+  if (port >= kMesh) return {"waits for flits of its packet that were not injected", std::nullopt};
   const std::uint32_t before = routers_[router_of(vc)].upstream[port] + vc_of(vc);
   const std::uint32_t router = router_of(before);
   const Held* const held = cut_through_ ? &held_[std::size_t{router} * kPorts + port_of_vc(before)] : nullptr;
@@ -69,7 +69,7 @@ auto FlitEngine<kPorts>::wait_for_flits(std::uint32_t vc) const -> Wait {
 template <unsigned kPorts>
 std::string FlitEngine<kPorts>::describe_wait(std::uint32_t vc) const {
   const InputVc& in = inputs_[vc];
-  std::string text = fmt::format("\n  {}: input {} VC {} holds {} flits", mesh_.name(router_of(vc)), port_name(port_of_vc(vc)),
+  std::string text = fmt::format("\n  {}: input {} VC {} holds {} flits", mesh_.name(router_of(vc)), port_name(port_of_vc(vc), kMesh),
                                  vc_of(vc), in.count);
   if (in.count != 0) {
     const Flit flit = buffers_[in.base + in.first];
@@ -107,7 +107,12 @@ std::string FlitEngine<kPorts>::describe_stall() const {
   return text;
 }
 
-template std::string FlitEngine<kSinglePort>::describe_stall() const;
-template std::string FlitEngine<kPortPerDirection>::describe_stall() const;
+// The functions that the other sources of the class call.
+#define WAFERSIM_INSTANTIATE(kPorts)                               \
+  template std::string FlitEngine<kPorts>::describe_stall() const
+
+WAFERSIM_INSTANTIATE(kSinglePort);
+WAFERSIM_INSTANTIATE(kPortPerDirection);
+WAFERSIM_INSTANTIATE(kManyPorts);
 
 }  // namespace wafersim::sim

@@ -72,7 +72,8 @@ class FlitTraffic final : private FlitTerminals {
         network_(FlitNetwork::make({mesh, routes_, hardware, hardware.flit.vc_buffer_flits, hardware.flit.vc_buffer_flits},
                                    *this)),
         vcs_(static_cast<unsigned>(hardware.virtual_channels)),
-        lanes_per_tile_(local_ports(hardware.nic_ports)),
+        layout_(mesh, hardware.nic_ports),
+        lanes_per_tile_(layout_.lanes()),
         lanes_(std::size_t{mesh.tile_count()} * lanes_per_tile_),
         credits_(lanes_.size() * vcs_, hardware.flit.vc_buffer_flits),
         sending_(ceil_div<std::size_t>(lanes_.size(), 64)),
@@ -110,7 +111,9 @@ class FlitTraffic final : private FlitTerminals {
 
   void eject(TileId tile, unsigned lane, Flit flit, Cycle at) override;
   void injection_credit(TileId tile, unsigned lane, unsigned vc, Flit flit, Cycle at) override {
-    returning_.slot(at).push_back({lane_index(tile, lane) * vcs_ + vc, whole_packets_ ? packets_[flit.packet()].flits : 1});
+    const bool shared = layout_.locals == PortLayout::Locals::per_tile;
+    const std::size_t index = shared ? lane_index(mesh_.member(tile, lane), 0) : lane_index(tile, lane);
+    returning_.slot(at).push_back({index * vcs_ + vc, whole_packets_ ? packets_[flit.packet()].flits : 1});
   }
 
   std::size_t lane_index(TileId tile, unsigned lane) const { return std::size_t{tile} * lanes_per_tile_ + lane; }
@@ -146,7 +149,8 @@ class FlitTraffic final : private FlitTerminals {
   PacketProcess process_;
   std::unique_ptr<FlitNetwork> network_;
   unsigned vcs_;
-  unsigned lanes_per_tile_;
+  PortLayout layout_;
+  unsigned lanes_per_tile_;  ///< injection ports of one
   std::vector<Lane> lanes_;
   std::vector<std::uint32_t> credits_;  ///< by lane and VC
   std::vector<std::uint64_t> sending_;  ///< lanes with a packet, a bit each
@@ -299,10 +303,11 @@ unsigned FlitTraffic::lane_for(std::uint32_t index) const {
     throw PlanError(fmt::format("{}: the routing has no live way to {}", mesh_.name(packet.source),
                                 mesh_.name(packet.destination)));
   }
-  auto best = static_cast<unsigned>(std::countr_zero(outputs));
-  if (std::has_single_bit(outputs)) return best;
+  const std::uint16_t lanes = layout_.lanes_to(outputs);
+  auto best = static_cast<unsigned>(std::countr_zero(lanes));
+  if (std::has_single_bit(lanes)) return best;
   std::uint64_t fewest = flits_before(packet.source, best);
-  for (unsigned left = outputs & (outputs - 1U); left != 0; left &= left - 1) {
+  for (unsigned left = lanes & (lanes - 1U); left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     const std::uint64_t before = flits_before(packet.source, lane);
     if (before >= fewest) continue;
@@ -368,17 +373,19 @@ bool FlitTraffic::send_flit(std::size_t index, Cycle now) {
   const Flit flit(lane.sending, lane.sent == 0, lane.sent + 1 == flits);
   const auto tile = static_cast<TileId>(index / lanes_per_tile_);
   if (slow_injection_) lane.clock.occupy(now, hardware_.flit.flit_bytes, {}, injection_);
-  network_->inject(tile, static_cast<unsigned>(index % lanes_per_tile_), lane.vc, flit,
+  const unsigned port = layout_.per_direction() ? static_cast<unsigned>(index % lanes_per_tile_) : mesh_.slot(tile);
+  network_->inject(mesh_.router(tile), port, lane.vc, flit,
                    now + 1 + hardware_.injection_cycles);
   if (++lane.sent == flits) lane.sending = kNil;
   return lane.sending != kNil || lane.first != kNil;
 }
 
-void FlitTraffic::eject(TileId tile, unsigned /*lane*/, Flit flit, Cycle at) {
+void FlitTraffic::eject(TileId tile, unsigned lane, Flit flit, Cycle at) {
   const Cycle arrived = at + last_part_;
   const std::uint32_t index = flit.packet();
   const QueuedPacket& packet = packets_[index];
-  require_invariant(packet.destination == tile, "a flit arrived at a tile that it was not for");
+  const bool shared = layout_.locals == PortLayout::Locals::per_tile;
+  require_invariant(packet.destination == (shared ? mesh_.member(tile, lane) : tile), "a flit arrived at a tile that it was not for");
   Source& source = sources_[packet.source];
   ++flits_arrived_;
   if (measured(arrived)) ++source.accepted;

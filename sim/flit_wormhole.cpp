@@ -324,18 +324,18 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
   }
   forward(router, state, output, flit, now);
   bool room = true;
-  if (output.port < kMeshPorts || limited_ejection_) {
+  if (output.port < kMesh || limited_ejection_) {
     OutputVc& to = outputs_of(router)[local(output)];
     if (--to.credits == 0) {
       room = false;
       state.credit_vcs[output.port] = without(state.credit_vcs[output.port], output.vc);
     }
-    if (output.port >= kMeshPorts) sink_credits_.slot(now + sink_delay_).push_back(input_vc(router, output.port, output.vc));
+    if (output.port >= kMesh) sink_credits_.slot(now + sink_delay_).push_back(input_vc(router, output.port, output.vc));
   }
-  if (input.port < kMeshPorts) {
+  if (input.port < kMesh) {
     credits_out_[state.link_class[input.port]]->push_back(state.upstream[input.port] + input.vc);
   } else {
-    terminals_.injection_credit(router, input.port - kMeshPorts, input.vc, flit, now + credit_delay_);
+    terminals_.injection_credit(router, input.port - kMesh, input.vc, flit, now + credit_delay_);
   }
   if (flit.tail()) {
     state.free_vcs[output.port] = with(state.free_vcs[output.port], output.vc);
@@ -348,24 +348,18 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
 }
 
 // The functions that the other sources of the class call.
-using SinglePort = FlitEngine<kSinglePort>;
-using PortPerDirection = FlitEngine<kPortPerDirection>;
-template void FlitEngine<kSinglePort>::evaluate_wormhole(std::uint32_t, Cycle);
-template void FlitEngine<kSinglePort>::allocate_output(const VcRequests<kSinglePort>&, VcSet, unsigned, InputVc*, OutputVc*,
-                                                       SinglePort::Grants<SinglePort::VcGrant>&);
-template void FlitEngine<kSinglePort>::start_packet(std::uint32_t, SinglePort::State&, InputVc&, PortVc, Cycle);
-template void FlitEngine<kSinglePort>::wait_for_vc(SinglePort::State&, InputVc&, PortVc);
-template void FlitEngine<kSinglePort>::take_vc(
-    std::uint32_t, SinglePort::State&, InputVc*, OutputVc*, const SinglePort::VcGrant&);
-template void FlitEngine<kSinglePort>::send(std::uint32_t, SinglePort::State&, PortVc, Cycle);
-template void FlitEngine<kPortPerDirection>::evaluate_wormhole(std::uint32_t, Cycle);
-template void FlitEngine<kPortPerDirection>::allocate_output(const VcRequests<kPortPerDirection>&, VcSet, unsigned, InputVc*,
-                                                             OutputVc*, PortPerDirection::Grants<PortPerDirection::VcGrant>&);
-template void FlitEngine<kPortPerDirection>::start_packet(
-    std::uint32_t, PortPerDirection::State&, InputVc&, PortVc, Cycle);
-template void FlitEngine<kPortPerDirection>::wait_for_vc(PortPerDirection::State&, InputVc&, PortVc);
-template void FlitEngine<kPortPerDirection>::take_vc(
-    std::uint32_t, PortPerDirection::State&, InputVc*, OutputVc*, const PortPerDirection::VcGrant&);
-template void FlitEngine<kPortPerDirection>::send(std::uint32_t, PortPerDirection::State&, PortVc, Cycle);
+#define WAFERSIM_INSTANTIATE(kPorts)                                                                                  \
+  template void FlitEngine<kPorts>::evaluate_wormhole(std::uint32_t, Cycle);                                          \
+  template void FlitEngine<kPorts>::allocate_output(const VcRequests<kPorts>&, VcSet, unsigned, InputVc*, OutputVc*,  \
+      FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::VcGrant>&);                                                      \
+  template void FlitEngine<kPorts>::start_packet(std::uint32_t, FlitEngine<kPorts>::State&, InputVc&, PortVc, Cycle); \
+  template void FlitEngine<kPorts>::wait_for_vc(FlitEngine<kPorts>::State&, InputVc&, PortVc);                        \
+  template void FlitEngine<kPorts>::take_vc(std::uint32_t, FlitEngine<kPorts>::State&, InputVc*, OutputVc*, const    \
+      FlitEngine<kPorts>::VcGrant&);                                                                                  \
+  template void FlitEngine<kPorts>::send(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, Cycle)
+
+WAFERSIM_INSTANTIATE(kSinglePort);
+WAFERSIM_INSTANTIATE(kPortPerDirection);
+WAFERSIM_INSTANTIATE(kManyPorts);
 
 }  // namespace wafersim::sim

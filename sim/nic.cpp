@@ -35,9 +35,10 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
       network_(network),
       directory_(directory),
       tile_(tile),
+      first_port_(network.layout.mesh + (network.layout.per_direction() ? 0 : network.mesh.slot(tile))),
       vcs_(static_cast<unsigned>(network.hardware.virtual_channels)),
       common_line_(!network.routes.plain()),
-      lanes_(network.arena, local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
+      lanes_(network.arena, network.layout.lanes(), vcs_, network.hardware.vc_buffer_bytes),
       mailbox_(&network.tables) {
   core_side.bind(*this);
   ejection.bind(*this);
@@ -129,7 +130,7 @@ void Nic::deliver_ideal(std::uint32_t index) {
 unsigned Nic::lane_for(TileId destination) const {
   if (lanes_.size() == 1) return 0;
   const topology::Hop hop = network_.routes.next(tile_, destination);
-  return hop == topology::Hop::local ? kSelfLane : static_cast<unsigned>(hop);
+  return hop == topology::Hop::local ? network_.layout.self_lane() : static_cast<unsigned>(hop);
 }
 
 void Nic::make_ready(std::uint32_t index) {
@@ -154,8 +155,8 @@ void Nic::send_off(Message& message) const {
   message.vc = flow_vc(network_, tile_, message.destination, message.axis, network_.routes.vcs(message.travel.vc_class));
   message.ports = 1;
   if (lanes_.size() == 1) return;
-  static_assert(topology::output_bit(topology::Hop::local) == 1U << kSelfLane);
-  message.ports = network_.routes.outputs(message.travel, tile_, topology::Hop::local, message.destination);
+  message.ports = network_.layout.lanes_to(
+      network_.routes.outputs(message.travel, tile_, topology::Hop::local, message.destination));
   require_invariant(message.ports != 0, "a message has no way to its destination");
 }
 
@@ -213,7 +214,7 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   packet.message = message_index;
   packet.destination = message.destination;
   packet.vc = message.vc;
-  packet.input = static_cast<std::uint8_t>(kMeshPorts + lane_index);
+  packet.input = static_cast<std::uint8_t>(first_port_ + lane_index);
   packet.axis = message.axis;
   packet.bytes = static_cast<std::uint32_t>(std::min(message.bytes_to_inject, hardware.packet_bytes));
   if (common_line_) [[unlikely]] packet.travel = message.travel;

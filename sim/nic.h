@@ -35,6 +35,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   NetworkContext& network_;
   const std::vector<Nic*>& directory_;
   TileId tile_;
+  unsigned first_port_;  ///< of its router: where its injection ports begin
   unsigned vcs_;
   std::uint32_t pending_lanes_ = 0;
   bool common_line_;                      ///< of all lanes: packets of a message may leave by several

@@ -29,7 +29,7 @@ struct Message {
   TileId destination = kNoTile;
   workloads::Axis axis = workloads::Axis::none;
   std::uint8_t vc = 0;             ///< of its next packet
-  topology::OutputSet ports = 0;   ///< injection ports that its next packet may take, where they are not always the same
+  std::uint16_t ports = 0;         ///< injection ports that its next packet may take, where they are not always the same
   bool special = false;            ///< one of the last five members is set
   Bytes bytes_to_inject = 0;
   Bytes bytes_to_eject = 0;

@@ -4,7 +4,7 @@ namespace wafersim::sim {
 
 PacketRoutes::PacketRoutes(const topology::Mesh& mesh, const topology::RoutingPolicy& policy, unsigned virtual_channels,
                            std::uint64_t seed)
-    : policy_(policy), seed_(seed), restates_(policy.restates()) {
+    : mesh_(mesh), policy_(policy), seed_(seed), restates_(policy.restates()) {
   bool foreseen = true;
   for (unsigned c = 0; c < policy.vc_classes(); ++c) {
     const topology::Routing* const routing = policy.fixed(c);
@@ -24,7 +24,7 @@ PacketRoutes::PacketRoutes(const topology::Mesh& mesh, const topology::RoutingPo
 topology::Travel PacketRoutes::depart(TileId source, TileId destination, std::uint64_t number) const {
   const std::uint64_t draw = policy_.draws() ? topology::packet_draw(seed_, source, destination, number) : 0;
   topology::Travel travel = policy_.depart(source, destination, draw);
-  arrive(travel, source, destination);
+  arrive(travel, mesh_.router(source), destination);
   return travel;
 }
 

@@ -38,7 +38,7 @@ class PacketRoutes {
     return from == to ? vc : vcs_[to].first + (vc - vcs_[from].first) % vcs_[to].count;
   }
 
-  /// The Travel, at its source, of a packet; `number` as in topology::packet_draw().
+  /// The Travel, at the router of its source, of a packet; `number` as in topology::packet_draw().
   topology::Travel depart(TileId source, TileId destination, std::uint64_t number) const;
   /// The outputs that a packet at `at` may take. Not those of a plain policy.
   topology::OutputSet outputs(topology::Travel& travel, TileId at, topology::Hop came, TileId destination) const;
@@ -74,6 +74,7 @@ class PacketRoutes {
     return restates_ ? policy_.leave(travel, at, output) : travel;
   }
 
+  const topology::Mesh& mesh_;
   const topology::RoutingPolicy& policy_;
   std::uint64_t seed_;
   bool restates_;

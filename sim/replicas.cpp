@@ -191,6 +191,7 @@ bool Replicas::compare_peers(const workloads::TileBinding& binding, const std::v
 }
 
 bool Replicas::compare_route(TileId source, TileId destination) {
+  if (mesh_.concentrated()) return refuse("tiles share routers");
   const int own = binding_of(source).group / trace_.pipeline_stages;
   for (TileId at = source; at != destination;) {
     const topology::Hop hop = routes_.next(at, destination);

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <array>
+#include <memory>
+#include <vector>
 
 #include "sim/router_engine.h"
 
@@ -15,11 +16,13 @@ class Router final : public sc_core::sc_module, public PacketSink, public Credit
   sc_core::sc_export<PacketSink> packets_in;
   sc_core::sc_export<CreditSink> credits_in;
   /// The router behind each mesh output, and where the credits of each mesh input go; unbound at the wafer's edge.
-  std::array<sc_core::sc_port<PacketSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND>, kMeshPorts> packets_out;
-  std::array<sc_core::sc_port<CreditSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND>, kMeshPorts> credits_out;
-  /// The tile's NIC; unbound on tiles without one.
-  sc_core::sc_port<EjectionSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND> ejection;
-  sc_core::sc_port<CreditSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND> injection_credits;
+  std::unique_ptr<sc_core::sc_port<PacketSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND>[]> packets_out;
+  std::unique_ptr<sc_core::sc_port<CreditSink, 1, sc_core::SC_ZERO_OR_MORE_BOUND>[]> credits_out;
+  /// The NICs of its tiles that have one, in the order of their slots (Mesh::slot()).
+  sc_core::sc_port<EjectionSink, 0, sc_core::SC_ZERO_OR_MORE_BOUND> ejection;
+  sc_core::sc_port<CreditSink, 0, sc_core::SC_ZERO_OR_MORE_BOUND> injection_credits;
+  /// The slots of what `ejection` and `injection_credits` are bound to; others than 0, 1, ... have to be named here.
+  std::vector<unsigned> slots;
 
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;
   void credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) override;
@@ -30,6 +33,7 @@ class Router final : public sc_core::sc_module, public PacketSink, public Credit
  private:
   void end_of_elaboration() override;
 
+  unsigned mesh_ports_;
   Arena::Owned<RouterEngine> engine_;
 };
 

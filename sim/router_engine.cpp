@@ -11,28 +11,53 @@ namespace wafersim::sim {
 
 namespace {
 
-/// Output ports of a neighbour are named from its side.
-constexpr unsigned opposite(unsigned port) { return (port + 2) % kMeshPorts; }
+/// Positions that the bidders of an output have, a bit each.
+constexpr unsigned kBidBits = 64;
+/// Kinds of events with an input port; of the last ones on it is a hint that is wrong.
+constexpr unsigned kArrivalKinds = 12;
+
+/// Input ports whose packets can want the same output.
+unsigned bid_ports(const PortLayout& layout) { return layout.mesh + (layout.per_direction() ? 1U : layout.local); }
 
 }  // namespace
+
+PortLayout::PortLayout(const topology::Mesh& mesh_in, models::NicPorts ports)
+    : mesh(static_cast<std::uint8_t>(mesh_in.directions())), local(1), locals(Locals::single) {
+  if (mesh_in.concentrated()) {
+    if (ports != models::NicPorts::single) {
+      throw PlanError("wafer.concentration: tiles that share a router have one port each; valid with wafer.nic.ports: single");
+    }
+    locals = Locals::per_tile;
+    local = static_cast<std::uint8_t>(mesh_in.concentration().size());
+  } else if (ports == models::NicPorts::per_direction) {
+    locals = Locals::per_direction;
+    local = static_cast<std::uint8_t>(mesh + 1);
+  }
+}
 
 RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
     : tile_(tile),
       network_(network),
       vcs_(static_cast<std::uint8_t>(network.hardware.virtual_channels)),
-      single_local_(network.hardware.nic_ports == models::NicPorts::single),
-      inputs_(network.arena.make_array<InputVc>(std::size_t{kMeshPorts + local_ports(network.hardware.nic_ports)} * vcs_)),
-      outputs_(network.arena, kMeshPorts + local_ports(network.hardware.nic_ports), vcs_, network.hardware.vc_buffer_bytes),
-      statistics_(network.arena.make_array<PortStatistics>(kMeshPorts)) {
-  require_invariant((kMeshPorts + 1U) * vcs_ <= 64, "a router has at most 12 virtual channels");
+      mesh_ports_(network.layout.mesh),
+      locals_(network.layout.locals),
+      inputs_(network.arena.make_array<InputVc>(std::size_t{network.layout.count()} * vcs_)),
+      outputs_(network.arena, network.layout.count(), vcs_, network.hardware.vc_buffer_bytes),
+      statistics_(network.arena.make_array<PortStatistics>(mesh_ports_)),
+      neighbours_(network.arena.make_array<Neighbour>(mesh_ports_)),
+      terminals_(network.arena.make_array<Terminal>(network.layout.local)) {
+  if (bid_ports(network.layout) * vcs_ > kBidBits) {
+    throw PlanError(fmt::format("router.virtual_channels: {} is out of range; a router of {} ports has at most {} with packets",
+                                network.hardware.virtual_channels, network.layout.count(), kBidBits / bid_ports(network.layout)));
+  }
   for (unsigned port = 0; port < outputs_.size(); ++port) {
-    const bool mesh = port < kMeshPorts;
+    const bool mesh = port < mesh_ports_;
     outputs_[port].timing =
         mesh ? network.timing_of_link(topology::Mesh::link(tile, static_cast<topology::Direction>(port))) : network.timing_of_ejection();
   }
-  if (!single_local_) {
+  if (locals_ == PortLayout::Locals::per_direction) {
     for (unsigned port = 0; port < outputs_.size(); ++port) {
-      outputs_[port].local_shift = static_cast<std::uint8_t>(std::min(port, kSelfLane) * vcs_);
+      outputs_[port].local_shift = static_cast<std::uint8_t>(std::min(port, network.layout.self_lane()) * vcs_);
     }
   }
   add_to_fleet(network.calendar, *this, Rank::router);
@@ -47,17 +72,16 @@ void RouterEngine::connect_output(unsigned port, RouterEngine* router, PacketSin
     out.next_id = handle.id;
     out.next_lane = handle.lane;
   }
-  next_other_[port] = other;
+  neighbours_[port].next_other = other;
 }
 
 void RouterEngine::connect_input(unsigned port, RouterEngine* router, CreditSink* other) {
-  upstream_router_[port] = router;
-  upstream_other_[port] = other;
+  neighbours_[port].upstream_router = router;
+  neighbours_[port].upstream_other = other;
 }
 
-void RouterEngine::connect_nic(EjectionSink* nic, CreditSink* nic_credits) {
-  nic_ = nic;
-  nic_credits_ = nic_credits;
+void RouterEngine::connect_nic(unsigned slot, EjectionSink* nic, CreditSink* nic_credits) {
+  terminals_[slot] = {nic, nic_credits};
 }
 
 void RouterEngine::receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) {
@@ -72,22 +96,29 @@ void RouterEngine::announce(ClientHandle router, TileId tile, std::uint32_t inde
     packet.output = static_cast<std::uint8_t>(first_branch(tile, packet));
     packet.output_vc = packet.vc;
   } else if (network_.routes.plain()) [[likely]] {
-    packet.output = static_cast<std::uint8_t>(port_of(network_.routes.next(tile, packet.destination), packet.input));
+    packet.output = static_cast<std::uint8_t>(port_of(network_.routes.next(tile, packet.destination), packet));
     packet.output_vc = packet.vc;
   } else if (network_.routes.kind() == PacketRoutes::Kind::foreseen) {
     foresee(tile, packet);
   }
   packet.tail = tail_at.after(pipeline + known_turn(packet));
-  network_.calendar.post(router, head_at + pipeline, kArrive + packet.input, index);
+  network_.calendar.post(router, head_at + pipeline, kArrive + std::min<unsigned>(packet.input, kArrivalKinds - 1), index);
 }
 
-unsigned RouterEngine::port_of(topology::Hop hop, unsigned input) const {
+unsigned RouterEngine::port_of(topology::Hop hop, const Packet& packet) const {
   if (hop != topology::Hop::local) {
     require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
     return static_cast<unsigned>(hop);
   }
-  if (single_local_) return kMeshPorts;
-  return kMeshPorts + (input < kMeshPorts ? input : kSelfLane);
+  switch (locals_) {
+    case PortLayout::Locals::per_direction:
+      return mesh_ports_ + std::min<unsigned>(packet.input, mesh_ports_);
+    case PortLayout::Locals::per_tile:
+      return mesh_ports_ + network_.mesh.slot(packet.destination);
+    case PortLayout::Locals::single:
+      break;
+  }
+  return mesh_ports_;
 }
 
 /// The outputs of a multicast at the router of `tile`: notes them in the packet where there are several. A packet that came
@@ -96,8 +127,9 @@ unsigned RouterEngine::port_of(topology::Hop hop, unsigned input) const {
   unsigned outputs = network_.multicasts.tree(packet.destination).outputs(tile);
   constexpr unsigned kLocalBit = topology::output_bit(topology::Hop::local);
   require_invariant(outputs != 0, "a multicast reached a router that is not on its tree");
-  if (packet.input >= kMeshPorts && !single_local_) return packet.input - kMeshPorts;
-  if ((outputs & kLocalBit) != 0) outputs = (outputs & ~kLocalBit) | 1U << port_of(topology::Hop::local, packet.input);
+  const bool per_direction = locals_ == PortLayout::Locals::per_direction;
+  if (packet.input >= mesh_ports_ && per_direction) return packet.input - mesh_ports_;
+  if ((outputs & kLocalBit) != 0) outputs = (outputs & ~kLocalBit) | 1U << port_of(topology::Hop::local, packet);
   const bool parts = (outputs & (outputs - 1)) != 0;
   packet.branches = static_cast<std::uint16_t>(parts ? outputs : 0);
   return static_cast<unsigned>(std::countr_zero(outputs));
@@ -105,7 +137,7 @@ unsigned RouterEngine::port_of(topology::Hop hop, unsigned input) const {
 
 /// What the pipeline is longer by from an input to an output.
 Cycle RouterEngine::turn_cost(unsigned input, unsigned output) const {
-  return turns(input, output) ? network_.turn_cycles : 0;
+  return turns(input, output, mesh_ports_) ? network_.turn_cycles : 0;
 }
 
 /// The same for a packet that has been announced, as far as its one output is known.
@@ -118,16 +150,16 @@ Cycle RouterEngine::known_turn(const Packet& packet) const {
 /// The output that a packet takes at `tile`, where no choice is left.
 [[gnu::noinline]] void RouterEngine::foresee(TileId tile, Packet& packet) const {
   const unsigned entered = packet.travel.vc_class;
-  const topology::Hop hop = network_.routes.take(packet.travel, tile, came_by(packet.input), packet.destination, kAllOutputs,
+  const topology::Hop hop = network_.routes.take(packet.travel, tile, came_by(packet.input, mesh_ports_), packet.destination, kAllOutputs,
                                                  [](topology::Hop, const topology::VcRange&) { return 0U; });
-  packet.output = static_cast<std::uint8_t>(port_of(hop, packet.input));
+  packet.output = static_cast<std::uint8_t>(port_of(hop, packet));
   packet.output_vc = static_cast<std::uint8_t>(network_.routes.vc_in_class(packet.vc, entered, packet.travel.vc_class));
 }
 
 /// The same here and now, by the room behind the outputs. A packet from an injection port that belongs to an output has chosen.
 [[gnu::noinline]] void RouterEngine::choose_output(Packet& packet, Cycle now) {
   const unsigned entered = packet.travel.vc_class;
-  const topology::OutputSet offered = offered_to(packet.input, single_local_);
+  const topology::OutputSet offered = offered_to(packet.input, mesh_ports_, locals_ == PortLayout::Locals::per_direction);
   const auto room = [&](topology::Hop output, const topology::VcRange& vcs) {
     Output& out = outputs_[static_cast<unsigned>(output)];
     Bytes bytes = 0;
@@ -135,8 +167,8 @@ Cycle RouterEngine::known_turn(const Packet& packet) const {
     return bytes;
   };
   const topology::Hop hop =
-      network_.routes.take(packet.travel, tile_, came_by(packet.input), packet.destination, offered, room);
-  packet.output = static_cast<std::uint8_t>(port_of(hop, packet.input));
+      network_.routes.take(packet.travel, tile_, came_by(packet.input, mesh_ports_), packet.destination, offered, room);
+  packet.output = static_cast<std::uint8_t>(port_of(hop, packet));
   packet.output_vc = static_cast<std::uint8_t>(network_.routes.vc_in_class(packet.vc, entered, packet.travel.vc_class));
 }
 
@@ -175,9 +207,9 @@ void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
   if (kind < kArrive) return;
   const Packet& packet = network_.packets[payload];
   outputs_.prefetch(packet.output);
-  if (packet.input >= kMeshPorts) __builtin_prefetch(nic_credits_);
-  if (packet.output >= kMeshPorts) {
-    const char* const nic = reinterpret_cast<const char*>(nic_);
+  if (packet.input >= mesh_ports_) __builtin_prefetch(terminal_of(packet.input).credits);
+  if (packet.output >= mesh_ports_) {
+    const char* const nic = reinterpret_cast<const char*>(terminal_of(packet.output).nic);
     __builtin_prefetch(nic);
     __builtin_prefetch(nic + 64);
     __builtin_prefetch(&network_.messages[packet.message]);
@@ -186,35 +218,35 @@ void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
 
 /// For one of the outputs, as most often there is only one; the bit of the local port stands in when there is none.
 void RouterEngine::prefetch_evaluation() const {
-  const auto port = static_cast<unsigned>(std::countr_zero(pending_outputs_ | 1u << kMeshPorts));
+  const auto port = static_cast<unsigned>(std::countr_zero(pending_outputs_ | 1u << mesh_ports_));
   outputs_.prefetch(port);
   // A local port has none; asking for those of a mesh port costs less than to find out.
-  const PortStatistics& statistics = statistics_[port % kMeshPorts];
+  const PortStatistics& statistics = statistics_[port & (mesh_ports_ - 1U)];
   __builtin_prefetch(&statistics);
   __builtin_prefetch(reinterpret_cast<const char*>(&statistics) + 64);
 }
 
 void RouterEngine::prefetch_evaluation_more() const {
-  const auto port = static_cast<unsigned>(std::countr_zero(pending_outputs_ | 1u << kMeshPorts));
+  const auto port = static_cast<unsigned>(std::countr_zero(pending_outputs_ | 1u << mesh_ports_));
   const Output& out = outputs_[port];
   if (out.bidders == 0) return;
   const auto bit = static_cast<unsigned>(std::countr_zero(out.bidders));
   __builtin_prefetch(&network_.packets[inputs_[input_vc_of_bit(out, bit)].head]);
   // The grant will return a credit there.
   const unsigned input = bit / vcs_;
-  if (input >= kMeshPorts) {
-    __builtin_prefetch(nic_credits_);
-  } else if (upstream_router_[input] != nullptr) {
-    upstream_router_[input]->outputs_.prefetch(opposite(input));
+  if (input >= mesh_ports_) {
+    __builtin_prefetch(terminals_[0].credits);
+  } else if (neighbours_[input].upstream_router != nullptr) {
+    neighbours_[input].upstream_router->outputs_.prefetch(opposite_port(input));
   }
 }
 
 void RouterEngine::update(unsigned kind, std::uint32_t payload) {
   const Cycle now = network_.calendar.current();
   if (kind >= kArrive) [[likely]] {
-    const unsigned input_vc = (kind - kArrive) * vcs_ + network_.packets[payload].vc;
-    InputVc& in = inputs_[input_vc];
     Packet& packet = network_.packets[payload];
+    const unsigned input_vc = packet.input * vcs_ + packet.vc;
+    InputVc& in = inputs_[input_vc];
     const Cycle ready = now + known_turn(packet);
     packet.bid_at = ready;
     if (in.head != kNil) {
@@ -334,7 +366,7 @@ void RouterEngine::arbitrate(unsigned port, Cycle now) {
   Output& out = outputs_[port];
   if (out.bidders == 0) return;
   if (out.clock.free_at() > now) return wake(port, out, out.clock.free_at());
-  // From first_bit on, round to it again. There are at most 60 positions, so those beyond wrap into the unused ones.
+  // From first_bit on, round to it again. Positions beyond those that there are wrap into unused ones.
   const unsigned first = out.first_bit;
   for (std::uint64_t left = std::rotr(out.bidders, static_cast<int>(first)); left != 0; left &= left - 1) {
     const unsigned bit = (static_cast<unsigned>(std::countr_zero(left)) + first) % 64;
@@ -342,7 +374,7 @@ void RouterEngine::arbitrate(unsigned port, Cycle now) {
     InputVc& in = inputs_[input_vc];
     const Packet& packet = network_.packets[in.head];
     // The NIC always consumes.
-    if (port >= kMeshPorts || outputs_.credit(out, packet.output_vc).has_room(packet.bytes, now, network_.credits)) {
+    if (port >= mesh_ports_ || outputs_.credit(out, packet.output_vc).has_room(packet.bytes, now, network_.credits)) {
       grant(port, bit, in, input_vc, now);
       if (out.bidders != 0) wake(port, out, std::max(out.clock.free_at(), now + 1));
       return;
@@ -415,8 +447,8 @@ void RouterEngine::send(unsigned port, std::uint32_t index, Cycle held_from, Cyc
   const Cycle queued = now - packet.bid_at;
   packet.queued += queued;
   packet.next = kNil;
-  if (port >= kMeshPorts) {
-    nic_->eject(index, now, tail);
+  if (port >= mesh_ports_) {
+    terminal_of(port).nic->eject(index, now, tail);
     return;
   }
   PortStatistics& statistics = statistics_[port];
@@ -427,23 +459,24 @@ void RouterEngine::send(unsigned port, std::uint32_t index, Cycle held_from, Cyc
   outputs_.credit(out, packet.output_vc).take(packet.bytes);
   ++out.uncredited;
   packet.vc = packet.output_vc;
-  packet.input = static_cast<std::uint8_t>(opposite(port));
+  packet.input = static_cast<std::uint8_t>(opposite_port(port));
   forward(port, out, index, now, tail);
 }
 
 /// The place of a packet that has gone at `gone_at` is known upstream when the credit is back over the link.
 void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle gone_at, Cycle now) {
-  if (input >= kMeshPorts) {
-    return nic_credits_->credit(input - kMeshPorts, vc, bytes, gone_at + network_.hardware.credit_cycles);
+  if (input >= mesh_ports_) {
+    const unsigned lane = locals_ == PortLayout::Locals::per_direction ? input - mesh_ports_ : 0;
+    return terminal_of(input).credits->credit(lane, vc, bytes, gone_at + network_.hardware.credit_cycles);
   }
-  RouterEngine* const upstream = upstream_router_[input];
+  RouterEngine* const upstream = neighbours_[input].upstream_router;
   if (upstream != nullptr) [[likely]] {
-    const unsigned port = opposite(input);
+    const unsigned port = opposite_port(input);
     Output& out = upstream->outputs_[port];
     return upstream->take_credit(port, out, vc, bytes, gone_at + network_.ports[out.timing].credit_cycles, now);
   }
   // The link there and the link back are alike.
-  upstream_other_[input]->credit(opposite(input), vc, bytes, gone_at + network_.ports[outputs_[input].timing].credit_cycles);
+  neighbours_[input].upstream_other->credit(opposite_port(input), vc, bytes, gone_at + network_.ports[outputs_[input].timing].credit_cycles);
 }
 
 void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycle now, const ExactTime& tail) {
@@ -454,7 +487,7 @@ void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycl
     if (packet.destination == out.next_tile) __builtin_prefetch(network_.nics[out.next_tile]);
     announce({out.next_id, out.next_lane}, out.next_tile, index, now + link, tail.after(link));
   } else {
-    next_other_[port]->receive(index, now + link, tail.after(link));
+    neighbours_[port].next_other->receive(index, now + link, tail.after(link));
   }
 }
 

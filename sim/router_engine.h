@@ -26,7 +26,8 @@ class alignas(64) RouterEngine final : public Client {
   /// What lies behind a mesh port: a router of ours, which is called directly, or something else with the same interfaces.
   void connect_output(unsigned port, RouterEngine* router, PacketSink* other);
   void connect_input(unsigned port, RouterEngine* router, CreditSink* other);
-  void connect_nic(EjectionSink* nic, CreditSink* nic_credits);
+  /// The network interface of one of the tiles that share the router, by Mesh::slot(); 0 where none do.
+  void connect_nic(unsigned slot, EjectionSink* nic, CreditSink* nic_credits);
 
   /// See PacketSink and CreditSink.
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
@@ -63,7 +64,7 @@ class alignas(64) RouterEngine final : public Client {
 
  private:
   /// Updates.
-  enum Kind : unsigned { kHeadFree, kArbitrate, kTurned, kArrive };  ///< kArrive + input port
+  enum Kind : unsigned { kHeadFree, kArbitrate, kTurned, kArrive };  ///< kArrive + input port, for hints
 
   struct InputVc {
     std::uint32_t head = kNil;
@@ -87,14 +88,31 @@ class alignas(64) RouterEngine final : public Client {
     const RouterEngine* next_router = nullptr;
   };
 
-  /// Position of an input VC in an output's bidders: mesh ports first, then the one local port that can reach it.
+  /// What lies behind a mesh output, and where the credits of the input beside it go.
+  struct Neighbour {
+    RouterEngine* upstream_router = nullptr;
+    PacketSink* next_other = nullptr;
+    CreditSink* upstream_other = nullptr;
+  };
+  /// A tile's network interface.
+  struct Terminal {
+    EjectionSink* nic = nullptr;
+    CreditSink* credits = nullptr;
+  };
+
+  /// Position of an input VC in an output's bidders: mesh ports first, then the local ports that can reach it, which is one
+  /// where each tile has its own router.
   unsigned bid_bit(unsigned input, unsigned vc) const {
-    return (input < kMeshPorts ? input : kMeshPorts) * vcs_ + vc;
+    const bool any = locals_ == PortLayout::Locals::per_tile || input < mesh_ports_;
+    return (any ? input : mesh_ports_) * vcs_ + vc;
   }
   unsigned input_vc_of_bit(const Output& out, unsigned bit) const {
-    return bit < kMeshPorts * vcs_ ? bit : bit + out.local_shift;
+    return bit < unsigned{mesh_ports_} * vcs_ ? bit : bit + out.local_shift;
   }
-  unsigned port_of(topology::Hop hop, unsigned input) const;
+  const Terminal& terminal_of(unsigned port) const {
+    return terminals_[locals_ == PortLayout::Locals::per_tile ? port - mesh_ports_ : 0];
+  }
+  unsigned port_of(topology::Hop hop, const Packet& packet) const;
   unsigned first_branch(TileId tile, Packet& packet) const;
   Cycle turn_cost(unsigned input, unsigned output) const;
   Cycle known_turn(const Packet& packet) const;
@@ -122,15 +140,13 @@ class alignas(64) RouterEngine final : public Client {
   TileId tile_;
   NetworkContext& network_;
   std::uint8_t vcs_;
-  bool single_local_;
+  std::uint8_t mesh_ports_;
+  PortLayout::Locals locals_;
   InputVc* inputs_;  ///< port-major, VC-minor; directly behind this object
   CreditedPorts<Output> outputs_;
   PortStatistics* statistics_;
-  std::array<RouterEngine*, kMeshPorts> upstream_router_{};
-  EjectionSink* nic_ = nullptr;
-  CreditSink* nic_credits_ = nullptr;
-  std::array<PacketSink*, kMeshPorts> next_other_{};
-  std::array<CreditSink*, kMeshPorts> upstream_other_{};
+  Neighbour* neighbours_;  ///< by mesh port
+  Terminal* terminals_;    ///< by Mesh::slot()
 };
 
 }  // namespace wafersim::sim

@@ -21,8 +21,8 @@ void RouterEngine::sample(Cycle at, RouterSample& sample) {
   for (unsigned port = 0; port < outputs_.size(); ++port) {
     Output& out = outputs_[port];
     sample.grants.push_back(out.clock.free_parts(network_.time_scale));
-    if (port >= kMeshPorts) continue;
-    const bool linked = out.next_router != nullptr || next_other_[port] != nullptr;
+    if (port >= mesh_ports_) continue;
+    const bool linked = out.next_router != nullptr || neighbours_[port].next_other != nullptr;
     for (unsigned vc = 0; vc < vcs_; ++vc)
       sample.room.push_back(linked ? outputs_.credit(out, vc).room(at, network_.credits) : 0);
   }
@@ -30,7 +30,7 @@ void RouterEngine::sample(Cycle at, RouterSample& sample) {
 
 Cycle RouterEngine::next_credit(Cycle now) {
   Cycle next = kNever;
-  for (unsigned port = 0; port < kMeshPorts; ++port) {
+  for (unsigned port = 0; port < mesh_ports_; ++port) {
     for (unsigned vc = 0; vc < vcs_; ++vc) {
       CreditCounter& counter = outputs_.credit(outputs_[port], vc);
       counter.room(now, network_.credits);

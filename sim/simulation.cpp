@@ -136,6 +136,10 @@ void Simulation::Parts::prepare_forwarding(const workloads::TileBinding& binding
                                   "come in; valid for that: xy, yx, table", hardware.routing));
     }
     if (op.kind != workloads::OpKind::multicast || op.peer_count == 1) continue;
+    if (!mesh.simple()) {
+      throw PlanError(fmt::format("plan.collectives: routers copy packets on meshes and rings, where each tile has its own; not on a {}",
+                                  mesh.topology_name()));
+    }
     if (flits) {
       throw PlanError(
           "network.fidelity: routers of flits do not copy packets, which the messages to several tiles of this run need; valid: "

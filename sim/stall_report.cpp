@@ -66,6 +66,7 @@ std::string describe_stall(const Wafer& wafer, const topology::Mesh& mesh, const
     return stuck.empty() ? text : text + "\n  " + stuck;
   }
   for (const auto& tile : wafer.tiles()) {
+    if (!tile->router) continue;
     const std::string stuck = tile->router->engine().describe_stall(tile->router->name());
     if (!stuck.empty()) text += "\n  " + stuck;
   }

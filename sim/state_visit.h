@@ -175,7 +175,7 @@ void RouterEngine::visit(Archive& archive) {
       archive.time(network_.packets[inputs_[input_vc].head].bid_at);
     }
   }
-  for (unsigned port = 0; port < kMeshPorts; ++port) {
+  for (unsigned port = 0; port < mesh_ports_; ++port) {
     PortStatistics& statistics = statistics_[port];
     archive.counter(statistics.packets);
     archive.counter(statistics.busy);

@@ -7,10 +7,12 @@
 namespace wafersim::sim {
 
 Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding* binding, const WaferParts& parts,
-           const std::vector<Nic*>& nics)
+           const std::vector<Nic*>& nics, Tile* host)
     : sc_module(name), id_(id) {
   NetworkContext& network = parts.network;
-  if (parts.flits != nullptr) {
+  if (host != nullptr) {
+    // Nothing of its own.
+  } else if (parts.flits != nullptr) {
     flit_router = std::make_unique<FlitRouter>("router", id, *parts.flits);
   } else {
     router = std::make_unique<Router>("router", id, network);
@@ -31,20 +33,21 @@ Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding
   core->sram.bind(sram->user_side);
   nic->core.bind(core->nic_side);
   nic->sram.bind(sram->user_side);
-  bind_nic();
+  bind_nic(host != nullptr ? *host : *this, parts.mesh.slot(id));
   sram->set_context([this] { return core->describe(); });
 }
 
-void Tile::bind_nic() {
-  const auto bind = [this](auto& its_router) {
+void Tile::bind_nic(Tile& host, unsigned slot) {
+  const auto bind = [this, slot](auto& its_router) {
     nic->router.bind(its_router.packets_in);
     its_router.ejection.bind(nic->ejection);
     its_router.injection_credits.bind(nic->injection_credits);
+    its_router.slots.push_back(slot);
   };
-  if (flit_router) {
-    bind(*flit_router);
+  if (host.flit_router) {
+    bind(*host.flit_router);
   } else {
-    bind(*router);
+    bind(*host.router);
   }
 }
 
@@ -66,7 +69,9 @@ Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(
   }
   for (TileId id = 0; id < count; ++id) {
     if (!parts.mesh.alive(id)) continue;
-    tiles_.push_back(std::make_unique<Tile>(parts.mesh.name(id).c_str(), id, bindings[id], parts, nics_));
+    // The first of those that share a router: it is there already.
+    Tile* const host = parts.mesh.has_router(id) ? nullptr : by_id_[parts.mesh.router(id)];
+    tiles_.push_back(std::make_unique<Tile>(parts.mesh.name(id).c_str(), id, bindings[id], parts, nics_, host));
     Tile& tile = *tiles_.back();
     by_id_[id] = &tile;
     if (!tile.used()) continue;

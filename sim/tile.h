@@ -25,17 +25,19 @@ struct WaferParts {
   std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;
 };
 
-/// One tile. Every live tile has a router; those that the trace uses have an SRAM, a NIC and a core too.
+/// One tile. Every live tile has a router, of tiles that share one the first (Mesh::router()); those that the trace uses have an
+/// SRAM, a NIC and a core too.
 class Tile : public sc_core::sc_module {
  public:
-  /// `binding` is null on tiles that run nothing. `nics` has the NIC of each tile, by tile id.
+  /// `binding` is null on tiles that run nothing. `nics` has the NIC of each tile, by tile id. `host` is the tile whose router
+  /// this one shares, null for its own.
   Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding* binding, const WaferParts& parts,
-       const std::vector<Nic*>& nics);
+       const std::vector<Nic*>& nics, Tile* host);
 
   TileId id() const { return id_; }
   bool used() const { return core != nullptr; }
 
-  // One of the two.
+  // One of the two, or none where it shares that of another tile.
   std::unique_ptr<Router> router;
   std::unique_ptr<FlitRouter> flit_router;
   // In the network's arena, as the state of the router: on huge pages, a tile's together.
@@ -49,7 +51,7 @@ class Tile : public sc_core::sc_module {
   TraceCore* trace_core() const { return trace_core_.get(); }
 
  private:
-  void bind_nic();
+  void bind_nic(Tile& host, unsigned slot);
 
   Arena::Owned<TraceCore> trace_core_;
   std::unique_ptr<Core> other_core_;  ///< of WaferParts::core_factory

@@ -30,7 +30,7 @@ WaferState::WaferState(const Wafer& wafer, NetworkContext& network, Calendar& ca
     : wafer_(wafer), network_(network), calendar_(calendar) {
   for (const auto& tile : wafer.tiles()) {
     tiles_.push_back(tile.get());
-    set_place(places_, tile->router->engine(), tile->id());
+    if (tile->router) set_place(places_, tile->router->engine(), tile->id());
     if (!tile->used()) continue;
     set_place(places_, *tile->nic, tile->id());
     set_place(places_, *tile->trace_core(), tile->id());
@@ -52,7 +52,7 @@ template <class Archive>
 void WaferState::visit_parts(Archive& archive, std::span<Tile* const> tiles) const {
   std::vector<Dram*> drams;
   for (Tile* tile : tiles) {
-    tile->router->engine().visit(archive);
+    if (tile->router) tile->router->engine().visit(archive);
     if (!tile->used()) continue;
     tile->nic->visit(archive);
     tile->sram->visit(archive);

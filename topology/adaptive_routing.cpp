@@ -18,7 +18,7 @@ class AdaptiveRouting final : public RoutingPolicy {
  public:
   AdaptiveRouting(const Mesh& mesh, std::string name, std::unique_ptr<AdaptiveRule> rule)
       : mesh_(mesh), name_(std::move(name)), rule_(std::move(rule)) {
-    for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.coord(tile));
+    for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.router_coord(tile));
     if (mesh.has_faults()) find_open_outputs();
   }
 
@@ -26,7 +26,7 @@ class AdaptiveRouting final : public RoutingPolicy {
   const Routing* fixed(unsigned) const override { return nullptr; }
 
   OutputSet outputs(TileId at, Hop came, const Travel& travel) const override {
-    if (at == travel.target) return output_bit(Hop::local);
+    if (at == mesh_.router(travel.target)) return output_bit(Hop::local);
     const OutputSet permitted = rule_->outputs(coords_[at], came, coords_[travel.target]);
     return open_.empty() ? permitted : permitted & open_[open_index(at, travel.target)];
   }
@@ -44,7 +44,7 @@ class AdaptiveRouting final : public RoutingPolicy {
 
  private:
   std::size_t open_index(TileId at, TileId destination) const {
-    return std::size_t{destination} * mesh_.tile_count() + at;
+    return std::size_t{mesh_.router(destination)} * mesh_.tile_count() + at;
   }
 
   void find_open_outputs() {
@@ -57,9 +57,9 @@ class AdaptiveRouting final : public RoutingPolicy {
     open_.assign(std::size_t{mesh_.tile_count()} * mesh_.tile_count(), 0);
     TileDistances nearest_first(mesh_);
     for (TileId destination = 0; destination < mesh_.tile_count(); ++destination) {
-      if (!mesh_.alive(destination)) continue;
+      if (!mesh_.has_router(destination)) continue;
       for (const TileId at : nearest_first.from(destination)) {
-        if (at == destination || !mesh_.alive(at)) continue;
+        if (at == destination || !mesh_.has_router(at)) continue;
         OutputSet& open = open_[open_index(at, destination)];
         for (const Direction out : kAllDirections) {
           if (leads_to(at, out, destination)) open |= turn_bit(out);

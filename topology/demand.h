@@ -19,4 +19,8 @@ using Demands = std::vector<Demand>;
 /// that send to themselves, which load no link.
 Demands merged(Demands demands);
 
+class Mesh;
+/// The same between the tiles that the routers of sources and destinations go by, in the same order.
+Demands between_routers(const Mesh& mesh, Demands demands);
+
 }  // namespace wafersim::topology

@@ -12,7 +12,7 @@
 namespace wafersim::topology {
 namespace {
 
-constexpr std::size_t kOrigins = kDirections + 1;  ///< of a packet: the four directions, and its source
+constexpr std::size_t kOrigins = kDirections + 1;  ///< of a packet: the directions, and its source
 
 class EvenSplit {
  public:
@@ -23,12 +23,11 @@ class EvenSplit {
         waiting_(mesh.tile_count()),
         loads_(mesh.link_slots(), 0) {}
 
-  /// Demands of one destination.
+  /// Demands of one destination, between routers.
   void add(Demands::const_iterator first, Demands::const_iterator last) {
     const TileId destination = first->destination;
     Coord low = mesh_.coord(destination), high = low;
     for (auto demand = first; demand != last; ++demand) {
-      require_live_ends(policy_, mesh_, demand->source, destination);
       waiting_[demand->source][kDirections] += demand->bytes;
       const Coord at = mesh_.coord(demand->source);
       low = {std::min(low.x, at.x), std::min(low.y, at.y)};
@@ -71,7 +70,8 @@ class EvenSplit {
 }  // namespace
 
 LinkBytes even_split_loads(const RoutingPolicy& policy, const Mesh& mesh, const Demands& demands_in) {
-  Demands demands = merged(demands_in);
+  for (const Demand& demand : demands_in) require_live_ends(policy, mesh, demand.source, demand.destination);
+  Demands demands = merged(between_routers(mesh, demands_in));
   std::stable_sort(demands.begin(), demands.end(),
                    [](const Demand& a, const Demand& b) { return a.destination < b.destination; });
   EvenSplit split(policy, mesh);

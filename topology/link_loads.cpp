@@ -33,6 +33,15 @@ Demands merged(Demands demands) {
   return demands;
 }
 
+Demands between_routers(const Mesh& mesh, Demands demands) {
+  if (!mesh.concentrated()) return demands;
+  for (Demand& demand : demands) {
+    demand.source = mesh.router(demand.source);
+    demand.destination = mesh.router(demand.destination);
+  }
+  return demands;
+}
+
 LoadSummary summarize(const LinkBytes& loads, const Mesh& mesh) {
   LoadSummary summary;
   for (LinkId link = 0; link < loads.size(); ++link) {
@@ -52,7 +61,7 @@ LoadMeter::LoadMeter(const Routing& routing, const Mesh& mesh)
       loads_(mesh.link_slots(), 0) {
   if (!straight_first_) return;
   for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.coord(tile));
-  for (const Direction direction : kAllDirections) changes_[index(direction)].assign(mesh.tile_count(), 0);
+  for (std::size_t direction = 0; direction < kPlainDirections; ++direction) changes_[direction].assign(mesh.tile_count(), 0);
 }
 
 bool LoadMeter::add(const Demand& demand) {
@@ -60,7 +69,7 @@ bool LoadMeter::add(const Demand& demand) {
     add_straight(demand);
     return true;
   }
-  TileId at = demand.source;
+  TileId at = mesh_.router(demand.source);
   std::size_t hops = 0;
   while (true) {
     const Hop hop = routing_.next(at, demand.destination);
@@ -88,7 +97,7 @@ void LoadMeter::add_straight(const Demand& demand) {
 /// The links of a run leave the tiles from `from` to the one before `to`, in places of their row or column
 /// (`line`). Changes behind the last place are left out; differences may wrap below zero, their sums do not.
 void LoadMeter::add_run(Direction direction, int line, int from, int to, Bytes bytes) {
-  const bool along_row = direction == Direction::east || direction == Direction::west;
+  const bool along_row = axis_of(direction) == Dimension::x;
   const int length = along_row ? cols_ : rows_;
   const int first = std::min(from, to + 1), end = std::max(from + 1, to);
   std::vector<Bytes>& changes = changes_[index(direction)];
@@ -99,8 +108,8 @@ void LoadMeter::add_run(Direction direction, int line, int from, int to, Bytes b
 
 const LinkBytes& LoadMeter::loads() {
   if (!straight_first_) return loads_;
-  for (const Direction direction : kAllDirections) {
-    const bool along_row = direction == Direction::east || direction == Direction::west;
+  for (const Direction direction : kCompass) {
+    const bool along_row = axis_of(direction) == Dimension::x;
     const int lines = along_row ? rows_ : cols_, length = along_row ? cols_ : rows_;
     auto change = changes_[index(direction)].begin();
     for (int line = 0; line < lines; ++line) {
@@ -169,7 +178,8 @@ Bytes cut_bound(const Mesh& mesh, const Demands& demands) {
   return static_cast<Bytes>((Wide{cut.bytes} * den + num - 1) / num);
 }
 
-BusiestCut busiest_cut(const Mesh& mesh, const Demands& demands) {
+BusiestCut busiest_cut(const Mesh& mesh, const Demands& demands_in) {
+  const Demands demands = between_routers(mesh, demands_in);
   LineCuts columns(mesh.cols()), rows(mesh.rows());
   std::vector<Cut> out_of(mesh.tile_count()), into(mesh.tile_count());
   const auto for_each_cut = [&](TileId source, TileId target, const auto& visit) {

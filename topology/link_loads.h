@@ -48,7 +48,7 @@ class LoadMeter {
   std::vector<Coord> coords_;  ///< by tile
   int rows_, cols_;
   /// Straight runs, by direction: what changes from one link to the next along each row or column.
-  std::array<std::vector<Bytes>, kDirections> changes_;
+  std::array<std::vector<Bytes>, kPlainDirections> changes_;
   std::size_t longest_;                         ///< hops that a route may have
   LinkBytes loads_;
 };

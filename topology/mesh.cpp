@@ -11,8 +11,8 @@
 namespace wafersim::topology {
 namespace {
 
-/// Links are numbered with 32 bits, four to a tile; a margin is left so that no index computation can wrap.
-constexpr std::int64_t kMaxTiles = std::int64_t{1} << 28;
+/// Links are numbered with 32 bits, eight to a tile; a margin is left so that no index computation can wrap.
+constexpr std::int64_t kMaxTiles = std::int64_t{1} << 27;
 
 std::string coord_text(Coord c) { return fmt::format("({}, {})", c.x, c.y); }
 
@@ -43,7 +43,17 @@ constexpr int kShortestRing = 3;
 bool is_ring(const MeshSpec& spec, Dimension dimension) {
   const bool x = dimension == Dimension::x;
   if (spec.wrap != Wrap::both && spec.wrap != (x ? Wrap::x : Wrap::y)) return false;
-  return (x ? spec.shape.cols : spec.shape.rows) >= kShortestRing;
+  const int tiles = x ? spec.shape.cols : spec.shape.rows, shared = x ? spec.concentration.cols : spec.concentration.rows;
+  return tiles >= kShortestRing * std::max(shared, 1);
+}
+
+/// Routers that an express link of a dimension leads on by; 1 where there is none.
+int express_span(const std::optional<ExpressGrid>& express, Dimension dimension) {
+  if (!express) return 1;
+  return dimension == Dimension::x ? express->span.cols : express->span.rows;
+}
+int express_every(const ExpressGrid& express, Dimension dimension) {
+  return dimension == Dimension::x ? express.every.cols : express.every.rows;
 }
 
 /// Where place `i` of a ring of `length` tiles lies when it is folded.
@@ -52,7 +62,8 @@ constexpr int folded_place(int i, int length) { return i < (length + 1) / 2 ? 2 
 }  // namespace
 
 const char* to_string(Direction direction) {
-  static constexpr std::array names = {"north", "east", "south", "west"};
+  static constexpr std::array names = {"north",         "east",         "south",         "west",
+                                       "express_north", "express_east", "express_south", "express_west"};
   return names[static_cast<std::size_t>(direction)];
 }
 
@@ -72,22 +83,39 @@ bool parse_shape(const std::string& text, Shape& out) {
 }
 
 bool are_neighbours(const MeshSpec& spec, Coord a, Coord b) {
-  const int dx = std::abs(a.x - b.x), dy = std::abs(a.y - b.y);
-  if (dx + dy == 1) return true;
-  if (dy == 0) return is_ring(spec, Dimension::x) && dx == spec.shape.cols - 1;
-  return dx == 0 && is_ring(spec, Dimension::y) && dy == spec.shape.rows - 1;
+  const Shape& shared = spec.concentration;
+  for (const Coord end : {a, b}) {
+    if (end.x % shared.cols != 0 || end.y % shared.rows != 0) return false;
+  }
+  const auto joined = [&spec](Dimension dimension, int tiles, int from, int to, int every) {
+    const int steps = std::abs(from - to) / every;
+    if (steps == 1 || (is_ring(spec, dimension) && steps == tiles / every - 1)) return true;
+    return steps > 1 && steps == express_span(spec.express, dimension) &&
+           from / every % express_every(*spec.express, dimension) == 0;
+  };
+  if (a.y == b.y) return joined(Dimension::x, spec.shape.cols, a.x, b.x, shared.cols);
+  return a.x == b.x && joined(Dimension::y, spec.shape.rows, a.y, b.y, shared.rows);
 }
 
 Mesh::Mesh(const MeshSpec& spec)
     : shape_(checked(spec.shape)),
+      concentration_(spec.concentration),
+      express_(spec.express),
       wraps_x_(is_ring(spec, Dimension::x)),
       wraps_y_(is_ring(spec, Dimension::y)),
       tile_alive_(tile_count(), true),
       link_alive_(link_slots(), true),
       has_faults_(!spec.dead_tiles.empty() || !spec.dead_links.empty()) {
+  check_concentration(spec);
+  check_express(spec);
   for (const Coord dead : spec.dead_tiles) {
     require_inside(*this, dead, "dead tile " + coord_text(dead));
     tile_alive_[tile_at(dead)] = false;
+  }
+  for (TileId tile = 0; concentrated() && tile < tile_count(); ++tile) {
+    if (tile_alive_[tile] == tile_alive_[router(tile)]) continue;
+    throw PlanError(fmt::format("dead tiles share the router {} with live ones: a router of a concentrated mesh is dead with all "
+                                "of its {} tiles", this->name(router(tile)), concentration_.size()));
   }
   for (TileId tile = 0; tile < tile_count(); ++tile) {
     for (const Direction direction : kAllDirections) {
@@ -107,23 +135,59 @@ Mesh::Mesh(const MeshSpec& spec)
   classify_links(spec);
 }
 
+void Mesh::check_concentration(const MeshSpec& spec) const {
+  const Shape& shared = spec.concentration;
+  const bool even = shared.rows >= 1 && shared.cols >= 1 && spec.shape.rows % shared.rows == 0 && spec.shape.cols % shared.cols == 0;
+  if (!even) {
+    throw PlanError(fmt::format("the {} mesh is not made of whole rectangles of {} tiles that share a router", to_string(spec.shape),
+                                to_string(shared)));
+  }
+  if (shared.size() > kMaxConcentration) {
+    throw PlanError(fmt::format("{} tiles cannot share a router; at most {} can", shared.size(), kMaxConcentration));
+  }
+}
+
+void Mesh::check_express(const MeshSpec& spec) const {
+  if (!spec.express) return;
+  const ExpressGrid& grid = *spec.express;
+  if (wraps()) throw PlanError("express links are for meshes; a torus has none");
+  if (grid.span.size() < 2 || grid.rate <= Rational(0) || grid.every.rows < 1 || grid.every.cols < 1 || grid.span.rows < 1 ||
+      grid.span.cols < 1) {
+    throw PlanError("express links need a span of two routers or more in some dimension, and a bandwidth");
+  }
+  for (const Dimension dimension : {Dimension::x, Dimension::y}) {
+    const int span = express_span(express_, dimension), every = express_every(grid, dimension);
+    if (span == 1 || span % every == 0) continue;
+    throw PlanError(fmt::format("express links of span {} begin at every {} routers and would end between these; the span has to "
+                                "be a multiple", span, every));
+  }
+}
+
 LinkClass Mesh::classify(TileId from, TileId to, Dimension dimension, const MeshSpec& spec) const {
-  const Coord a = coord(from), b = coord(to);
+  const Coord a = router_coord(from), b = router_coord(to);
   const bool x = dimension == Dimension::x;
-  const int length = x ? shape_.cols : shape_.rows;
+  const int shared = x ? concentration_.cols : concentration_.rows;
+  const int length = (x ? shape_.cols : shape_.rows) / shared;
   int first = x ? a.x : a.y, second = x ? b.x : b.y;
   LinkClass found;
+  found.tiles = shared;
   if (wraps(dimension) && spec.wrap_layout == WrapLayout::folded) {
     found.kind = LinkKind::folded;
     first = folded_place(first, length);
     second = folded_place(second, length);
   } else if (std::abs(first - second) > 1) {
-    found.kind = LinkKind::wrap;
+    found.kind = wraps(dimension) ? LinkKind::wrap : LinkKind::express;
+    if (found.kind == LinkKind::express) {
+      found.tiles = shared * std::abs(first - second);
+      found.rate = express_->rate;
+    }
   }
+  first *= shared;
+  second *= shared;
   if (!spec.reticle) return found;
   const int every = x ? spec.reticle->every.cols : spec.reticle->every.rows;
   found.borders = std::abs(first / every - second / every);
-  if (found.borders > 0) found.rate = spec.reticle->rate;
+  if (found.borders > 0) found.rate = std::min(found.rate, spec.reticle->rate);
   return found;
 }
 
@@ -134,7 +198,7 @@ void Mesh::classify_links(const MeshSpec& spec) {
       throw PlanError("a reticle needs at least one row and column of tiles, and links with a bandwidth");
     }
   }
-  if (!spec.reticle && !wraps()) return;
+  if (!spec.reticle && !wraps() && simple()) return;
   link_class_.assign(link_slots(), 0);
   for (TileId tile = 0; tile < tile_count(); ++tile) {
     for (const Direction direction : kAllDirections) {
@@ -157,11 +221,51 @@ Bytes Mesh::slowed(const Rational& rate, Bytes bytes) {
 }
 
 const char* Mesh::topology_name() const {
+  if (express_) return concentrated() ? "concentrated mesh with express links" : "mesh with express links";
+  if (concentrated() && !wraps()) return "concentrated mesh";
   if (wraps_x_) return wraps_y_ ? "torus" : "half-torus in x";
   return wraps_y_ ? "half-torus in y" : "mesh";
 }
 
+TileId Mesh::shared_router(TileId tile) const {
+  const Coord at = coord(tile);
+  return tile_at({at.x - at.x % concentration_.cols, at.y - at.y % concentration_.rows});
+}
+
+unsigned Mesh::slot(TileId tile) const {
+  const Coord at = coord(tile);
+  return static_cast<unsigned>(at.y % concentration_.rows * concentration_.cols + at.x % concentration_.cols);
+}
+
+TileId Mesh::member(TileId router, unsigned slot) const {
+  const Coord first = coord(router);
+  const int place = static_cast<int>(slot);
+  return tile_at({first.x + place % concentration_.cols, first.y + place / concentration_.cols});
+}
+
+TileId Mesh::neighbour_in_grid(TileId tile, Direction direction) const {
+  if (router(tile) != tile) return kNoTile;
+  const Dimension along = axis_of(direction);
+  const bool x = along == Dimension::x;
+  const Shape grid = router_grid();
+  const int length = x ? grid.cols : grid.rows;
+  Coord to = router_coord(tile);
+  int& line = x ? to.x : to.y;
+  int step = 1;
+  if (is_express(direction)) {
+    step = express_span(express_, along);
+    if (step == 1 || line % express_every(*express_, along) != 0) return kNoTile;
+  }
+  line += is_upwards(direction) ? step : -step;
+  if (line < 0 || line >= length) {
+    if (!wraps(along)) return kNoTile;
+    line = line < 0 ? length - 1 : 0;
+  }
+  return tile_at({to.x * concentration_.cols, to.y * concentration_.rows});
+}
+
 TileId Mesh::neighbour(TileId tile, Direction direction) const {
+  if (!simple()) return neighbour_in_grid(tile, direction);
   const auto cols = static_cast<TileId>(shape_.cols);
   switch (direction) {
     case Direction::north:
@@ -176,14 +280,16 @@ TileId Mesh::neighbour(TileId tile, Direction direction) const {
     case Direction::west:
       if (tile % cols > 0) return tile - 1;
       return wraps_x_ ? tile + cols - 1 : kNoTile;
+    default:
+      return kNoTile;
   }
-  return kNoTile;
 }
 
 int Mesh::steps(Dimension dimension, int from, int to) const {
   const int ahead = to - from;
   if (!wraps(dimension)) return ahead;
-  const int length = dimension == Dimension::x ? shape_.cols : shape_.rows;
+  const Shape grid = router_grid();
+  const int length = dimension == Dimension::x ? grid.cols : grid.rows;
   if (2 * ahead > length) return ahead - length;
   return 2 * ahead <= -length ? ahead + length : ahead;
 }
@@ -197,7 +303,20 @@ std::optional<Direction> Mesh::direction_to(TileId from, TileId to) const {
 }
 
 int Mesh::distance(Coord a, Coord b) const {
-  return std::abs(steps(Dimension::x, a.x, b.x)) + std::abs(steps(Dimension::y, a.y, b.y));
+  const Coord from{a.x / concentration_.cols, a.y / concentration_.rows}, to{b.x / concentration_.cols, b.y / concentration_.rows};
+  return hops(Dimension::x, from.x, to.x) + hops(Dimension::y, from.y, to.y);
+}
+
+int Mesh::hops(Dimension dimension, int from, int to) const {
+  const int away = std::abs(steps(dimension, from, to));
+  const int span = express_span(express_, dimension);
+  if (span == 1) return away;
+  const int every = express_every(*express_, dimension);
+  // Plain links to the first router with an express link, those that fit, plain links to the end.
+  const int before = from < to ? (every - from % every) % every : from % every;
+  if (away < before + span) return away;
+  const int fast = (away - before) / span;
+  return away - fast * (span - 1);
 }
 
 std::string Mesh::name(TileId tile) const {

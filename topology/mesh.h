@@ -19,21 +19,43 @@ struct Coord {
   bool operator==(const Coord&) const = default;
 };
 
-/// The four mesh directions, in the order of arbitration.
-enum class Direction : std::uint8_t { north = 0, east = 1, south = 2, west = 3 };
-inline constexpr int kDirections = 4;
-inline constexpr std::array<Direction, 4> kAllDirections = {Direction::north, Direction::east,
-                                                            Direction::south, Direction::west};
+/// The directions of links, in the order of arbitration: to the routers side by side, then by express links to routers farther
+/// off.
+enum class Direction : std::uint8_t {
+  north = 0,
+  east = 1,
+  south = 2,
+  west = 3,
+  express_north = 4,
+  express_east = 5,
+  express_south = 6,
+  express_west = 7
+};
+inline constexpr int kDirections = 8;
+/// Those of meshes without express links: the first of all.
+inline constexpr int kPlainDirections = 4;
+inline constexpr std::array<Direction, kDirections> kAllDirections = {
+    Direction::north,         Direction::east,         Direction::south,         Direction::west,
+    Direction::express_north, Direction::express_east, Direction::express_south, Direction::express_west};
 
-constexpr Direction opposite(Direction d) {
-  return static_cast<Direction>((static_cast<int>(d) + 2) % kDirections);
-}
+/// The plain ones.
+inline constexpr std::array<Direction, kPlainDirections> kCompass = {Direction::north, Direction::east, Direction::south,
+                                                                     Direction::west};
+
+constexpr bool is_express(Direction d) { return static_cast<int>(d) >= kPlainDirections; }
+constexpr Direction opposite(Direction d) { return static_cast<Direction>(static_cast<int>(d) ^ 2); }
+/// The express link that leads the same way.
+constexpr Direction express(Direction d) { return static_cast<Direction>(static_cast<int>(d) | kPlainDirections); }
+/// Both lead the same way, by plain or by express links.
+constexpr bool same_way(Direction a, Direction b) { return ((static_cast<int>(a) ^ static_cast<int>(b)) & 3) == 0; }
+/// East or south, where coordinates grow.
+constexpr bool is_upwards(Direction d) { return same_way(d, Direction::east) || same_way(d, Direction::south); }
 const char* to_string(Direction direction);
 
 /// The two dimensions: along a row, along a column.
 enum class Dimension : std::uint8_t { x, y };
 constexpr Dimension axis_of(Direction direction) {
-  return direction == Direction::east || direction == Direction::west ? Dimension::x : Dimension::y;
+  return (static_cast<int>(direction) & 1) != 0 ? Dimension::x : Dimension::y;
 }
 
 /// A rows x cols shape, written "ROWSxCOLS" in scenarios.
@@ -66,27 +88,43 @@ struct ReticleGrid {
   bool operator==(const ReticleGrid&) const = default;
 };
 
+/// Links that skip routers. A router has one in a dimension where its row or column, counted in routers, is a multiple of
+/// `every` and the router `span` further on exists. With `every` = 1 these are Ruche networks (Jung et al., NOCS 2020), with
+/// `every` = `span` express cubes (Dally 1991).
+struct ExpressGrid {
+  Shape span;         ///< routers from one end of a link to the other; 1: no express links in that dimension
+  Shape every{1, 1};  ///< divides `span`
+  Rational rate{1};   ///< bandwidth of an express link, in units of a plain link's
+  bool operator==(const ExpressGrid&) const = default;
+};
+
 /// What a mesh is made of.
 struct MeshSpec {
-  Shape shape;
+  Shape shape;                                      ///< of the tiles
   std::vector<Coord> dead_tiles;                    ///< no core, no router, no links
   std::vector<std::pair<Coord, Coord>> dead_links;  ///< neighbours; both directions are dead
   Wrap wrap = Wrap::none;
   WrapLayout wrap_layout = WrapLayout::folded;
   std::optional<ReticleGrid> reticle = {};
+  Shape concentration{1, 1};  ///< tiles that share a router, a rectangle that divides `shape`
+  std::optional<ExpressGrid> express = {};
   bool operator==(const MeshSpec&) const = default;
 };
 
-/// Two tiles of a mesh are joined by a link, dead or alive.
+/// Two tiles of a mesh, or the routers that go by them, are joined by a link, dead or alive.
 bool are_neighbours(const MeshSpec& spec, Coord a, Coord b);
 
-/// Index of a directed link: the tile it leaves times four plus its direction.
+/// Tiles that can share a router.
+inline constexpr int kMaxConcentration = 8;
+
+/// Index of a directed link: the tile whose router it leaves times kDirections plus its direction.
 using LinkId = std::uint32_t;
 
 enum class LinkKind : std::uint8_t {
-  plain,   ///< between tiles side by side
+  plain,   ///< between routers side by side
   folded,  ///< of a folded ring
   wrap,    ///< back from the last tile of a straight ring to the first, or the other way
+  express, ///< over routers between its ends
 };
 
 /// Links that are alike in bandwidth and latency.
@@ -94,16 +132,19 @@ struct LinkClass {
   LinkKind kind = LinkKind::plain;
   int borders = 0;   ///< of reticles that it crosses
   Rational rate{1};  ///< its bandwidth, in units of a plain link's
+  int tiles = 1;     ///< that it is long; `folded`: half of that; not of `wrap`
   bool operator==(const LinkClass&) const = default;
 };
 using LinkClassId = std::uint8_t;
 
-/// A 2D mesh of tiles joined by directed links, some of which may be dead; its rows and columns may be rings. Immutable
-/// after construction.
+/// A 2D mesh of tiles joined by directed links, some of which may be dead; its rows and columns may be rings. Each tile has a
+/// router, or in a concentrated mesh each rectangle of tiles has one, which goes by the name of its north-west tile: links join
+/// routers. Immutable after construction.
 class Mesh {
  public:
-  /// Throws PlanError when a dead tile or link is outside the mesh or a dead link does not join neighbours, and for a
-  /// reticle without tiles or bandwidth.
+  /// Throws PlanError when a dead tile or link is outside the mesh or a dead link does not join neighbours, for a
+  /// reticle without tiles or bandwidth, for tiles that cannot share routers evenly, where some but not all tiles of a router
+  /// are dead, and for express links that cannot be laid.
   explicit Mesh(const MeshSpec& spec);
 
   int rows() const { return shape_.rows; }
@@ -120,11 +161,36 @@ class Mesh {
   /// Rows (x) or columns (y) are rings.
   bool wraps(Dimension dimension) const { return dimension == Dimension::x ? wraps_x_ : wraps_y_; }
   bool wraps() const { return wraps_x_ || wraps_y_; }
-  /// "mesh", "torus", "half-torus in x", "half-torus in y"
+  /// "mesh", "torus", "half-torus in x", "half-torus in y", "concentrated mesh", "mesh with express links", ...
   const char* topology_name() const;
 
   bool alive(TileId tile) const { return tile_alive_[tile]; }
-  /// The tile one hop away, dead or alive; kNoTile outside the mesh.
+
+  /// Several tiles share a router.
+  bool concentrated() const { return concentration_.size() > 1; }
+  const Shape& concentration() const { return concentration_; }
+  /// Rows and columns of routers.
+  Shape router_grid() const { return {shape_.rows / concentration_.rows, shape_.cols / concentration_.cols}; }
+  /// The tile that the router of a tile goes by.
+  TileId router(TileId tile) const { return concentrated() ? shared_router(tile) : tile; }
+  /// Row and column in router_grid().
+  Coord router_coord(TileId tile) const {
+    const Coord at = coord(tile);
+    return {at.x / concentration_.cols, at.y / concentration_.rows};
+  }
+  /// A live router goes by this tile.
+  bool has_router(TileId tile) const { return tile_alive_[tile] && router(tile) == tile; }
+  /// The place of a tile among those of its router, row by row; and the tile in that place.
+  unsigned slot(TileId tile) const;
+  TileId member(TileId router, unsigned slot) const;
+  const std::optional<ExpressGrid>& express() const { return express_; }
+  /// Links that a router may have: the first of all directions.
+  int directions() const { return express_ ? kDirections : kPlainDirections; }
+  /// Tiles side by side have routers side by side, and nothing else is joined but the ends of rings.
+  bool simple() const { return !concentrated() && !express_; }
+
+  /// The tile of the router one hop away, dead or alive; kNoTile outside the mesh, where there is no such link, and for tiles that
+  /// no router goes by.
   TileId neighbour(TileId tile, Direction direction) const;
   static LinkId link(TileId tile, Direction direction) {
     return tile * kDirections + static_cast<LinkId>(direction);
@@ -149,10 +215,12 @@ class Mesh {
 
   /// The direction of the one-hop neighbour `to`, if it is one.
   std::optional<Direction> direction_to(TileId from, TileId to) const;
-  /// Number of hops between two tiles when nothing is dead.
+  /// Number of hops between the routers of two tiles when nothing is dead; with express links, of the dimension-ordered route.
   int distance(TileId a, TileId b) const { return distance(coord(a), coord(b)); }
   int distance(Coord a, Coord b) const;
-  /// Steps from `from` to `to` along a dimension the shorter way, positive to the east or south. Ways round a ring that are
+  /// The same along one dimension, between two lines of routers.
+  int hops(Dimension dimension, int from, int to) const;
+  /// Steps of routers from `from` to `to` along a dimension the shorter way, positive to the east or south. Ways round a ring that are
   /// equally long: positive.
   int steps(Dimension dimension, int from, int to) const;
 
@@ -163,10 +231,16 @@ class Mesh {
 
  private:
   static Bytes slowed(const Rational& rate, Bytes bytes);
+  TileId shared_router(TileId tile) const;
+  TileId neighbour_in_grid(TileId tile, Direction direction) const;
+  void check_concentration(const MeshSpec& spec) const;
+  void check_express(const MeshSpec& spec) const;
   LinkClass classify(TileId from, TileId to, Dimension dimension, const MeshSpec& spec) const;
   void classify_links(const MeshSpec& spec);
 
   Shape shape_;
+  Shape concentration_{1, 1};
+  std::optional<ExpressGrid> express_;
   bool wraps_x_ = false;
   bool wraps_y_ = false;
   std::vector<LinkClass> classes_ = {LinkClass{}};

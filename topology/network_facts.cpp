@@ -18,9 +18,11 @@ Rational rational(Bytes numerator, Bytes denominator = 1) {
 
 /// Dead ones too.
 std::uint64_t all_links(const Mesh& mesh) {
-  const auto rows = static_cast<std::uint64_t>(mesh.rows()), cols = static_cast<std::uint64_t>(mesh.cols());
-  const std::uint64_t in_row = cols - (mesh.wraps(Dimension::x) ? 0 : 1), in_column = rows - (mesh.wraps(Dimension::y) ? 0 : 1);
-  return 2 * (rows * in_row + cols * in_column);
+  std::uint64_t count = 0;
+  for (LinkId link = 0; link < mesh.link_slots(); ++link) {
+    count += mesh.neighbour(Mesh::link_source(link), Mesh::link_direction(link)) != kNoTile ? 1 : 0;
+  }
+  return count;
 }
 
 std::uint64_t live_links(const Mesh& mesh) {

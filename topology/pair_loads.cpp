@@ -1,5 +1,7 @@
 #include "topology/pair_loads.h"
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace wafersim::topology {
@@ -98,7 +100,7 @@ class RouteTree {
     for (TileId tile = 0; tile < mesh_.tile_count(); ++tile) bytes_[tile] = from[tile] + each;
     for (TileId leaf = 0; leaf < mesh_.tile_count(); ++leaf) {
       // A tile with children is passed on from the last of them.
-      for (TileId at = leaf; mesh_.alive(at) && at != destination && children_[at] == 0;) {
+      for (TileId at = leaf; mesh_.has_router(at) && at != destination && children_[at] == 0;) {
         const TileId parent = mesh_.neighbour(at, Mesh::link_direction(link_[at]));
         loads[link_[at]] += bytes_[at];
         bytes_[parent] += bytes_[at];
@@ -115,7 +117,7 @@ class RouteTree {
   void grow(TileId destination) {
     std::fill(children_.begin(), children_.end(), std::uint8_t{0});
     for (TileId at = 0; at < mesh_.tile_count(); ++at) {
-      if (!mesh_.alive(at) || at == destination) continue;
+      if (!mesh_.has_router(at) || at == destination) continue;
       const std::optional<Direction> direction = to_direction(routing_.next(at, destination));
       if (!direction) {
         route(routing_, mesh_, at, destination);  // says why
@@ -143,13 +145,29 @@ std::vector<Bytes> live_bytes(const Mesh& mesh, Bytes bytes) {
   return by_tile;
 }
 
+namespace {
+
+/// Bytes of one tile for each tile of a router, summed over those that share a router.
+std::vector<Bytes> by_router(const Mesh& mesh, std::vector<Bytes> bytes) {
+  if (!mesh.concentrated()) return bytes;
+  const auto sharing = static_cast<Bytes>(mesh.concentration().size());
+  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
+    const Bytes of_tile = std::exchange(bytes[tile], 0);  // a router goes by the first of its tiles
+    bytes[mesh.router(tile)] += of_tile * sharing;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 LinkBytes pair_loads(const Routing& routing, const Mesh& mesh, const std::vector<Bytes>& from,
                      const std::vector<Bytes>& to) {
   if (const auto first = routing.straight_first()) return StraightPairs(mesh, *first, from, to).loads();
+  const std::vector<Bytes> sent = by_router(mesh, from), received = by_router(mesh, to);
   LinkBytes loads(mesh.link_slots(), 0);
   RouteTree tree(routing, mesh);
   for (TileId destination = 0; destination < mesh.tile_count(); ++destination) {
-    if (mesh.alive(destination)) tree.add(destination, from, to[destination], loads);
+    if (mesh.has_router(destination)) tree.add(destination, sent, received[destination], loads);
   }
   return loads;
 }

@@ -17,7 +17,7 @@ constexpr std::uint64_t kMaxRowBytes = std::uint64_t{1} << 30;
 constexpr int kSweeps = 8;
 
 constexpr LinkId kNoLink = ~LinkId{0};
-constexpr std::uint8_t kEveryOutput = 0b1111;
+constexpr OutputSet kEveryOutput = 0b1111;
 
 }  // namespace
 
@@ -221,7 +221,7 @@ void RouteBalancer::claim(const Path& path) {
   }
 }
 
-std::uint8_t RouteBalancer::outputs(TileId tile) const {
+OutputSet RouteBalancer::outputs(TileId tile) const {
   return claimed(tile) ? turn_bit(claim_out_[tile]) : kEveryOutput;
 }
 
@@ -251,7 +251,7 @@ std::optional<RouteBalancer::Path> RouteBalancer::find_path(const Flow& flow, By
     }
     for (const LinkId link : frontier) {
       const TileId through = target_[link];
-      const std::uint8_t permitted = turns_[link] & outputs(through);
+      const auto permitted = static_cast<OutputSet>(turns_[link] & outputs(through));
       for (const Direction out : kAllDirections) {
         if ((permitted & turn_bit(out)) == 0) continue;
         reach(flow, Mesh::link(through, out), &labels_[link], link, below);

@@ -74,7 +74,7 @@ class RouteBalancer {
 
   std::optional<Path> find_path(const Flow& flow, Bytes below);
   void reach(const Flow& flow, LinkId link, const Label* from, LinkId before, Bytes below);
-  std::uint8_t outputs(TileId tile) const;
+  OutputSet outputs(TileId tile) const;
   Path path_to(LinkId last, TileId source) const;
   bool visits_twice(const Path& path);
 

@@ -61,9 +61,9 @@ TurnSets Routing::permitted_turns(const Mesh& mesh) const {
   TurnSets turns(mesh.link_slots(), 0);
   std::vector<Hop> hops(mesh.tile_count());
   for (TileId destination = 0; destination < mesh.tile_count(); ++destination) {
-    if (!mesh.alive(destination)) continue;
+    if (!mesh.has_router(destination)) continue;
     for (TileId at = 0; at < mesh.tile_count(); ++at) {
-      hops[at] = mesh.alive(at) ? next(at, destination) : Hop::unreachable;
+      hops[at] = mesh.has_router(at) ? next(at, destination) : Hop::unreachable;
     }
     for (TileId at = 0; at < mesh.tile_count(); ++at) {
       const std::optional<Direction> in = to_direction(hops[at]);
@@ -97,7 +97,7 @@ std::vector<LinkId> route(const Routing& routing, const Mesh& mesh, TileId sourc
                     "a route between tiles outside the mesh was asked for");
   require_live_ends(routing, mesh, source, destination);
   std::vector<LinkId> links;
-  TileId at = source;
+  TileId at = mesh.router(source);
   for (Hop hop = routing.next(at, destination); hop != Hop::local; hop = routing.next(at, destination)) {
     const std::optional<Direction> direction = to_direction(hop);
     if (!direction) throw blocked_way(routing, mesh, source, destination, obstacle(routing, at, destination));
@@ -106,7 +106,7 @@ std::vector<LinkId> route(const Routing& routing, const Mesh& mesh, TileId sourc
     require_invariant(links.size() < mesh.tile_count(), "a route does not end");
     at = mesh.neighbour(at, *direction);
   }
-  require_invariant(at == destination, "a route ends at the wrong tile");
+  require_invariant(at == mesh.router(destination), "a route ends at the wrong tile");
   return links;
 }
 

@@ -12,7 +12,7 @@ namespace wafersim::topology {
 /// A routing function: the policy whose outputs depend on place and destination only.
 class Routing : public RoutingPolicy {
  public:
-  /// The output that a packet for `destination` takes at `at`; `unreachable` when the policy has no live way.
+  /// The output that a packet for `destination` takes at the router that goes by `at`; `unreachable` when the policy has no live way.
   virtual Hop next(TileId at, TileId destination) const = 0;
 
   /// Where next() is `unreachable`: the dead output that the policy insists on, or nothing when no live way
@@ -42,7 +42,7 @@ const std::vector<std::string>& routing_names();
 /// PlanError for an unknown name, and for `table` and `balanced` when their tables would be too large.
 std::unique_ptr<Routing> make_routing(const std::string& name, const Mesh& mesh, const Demands& demands = {});
 
-/// The links of the route in order; empty when source = destination.
+/// The links of the route in order; empty when source and destination have the same router.
 /// Throws PlanError naming the source, the destination and the dead tile or link when the way is blocked.
 std::vector<LinkId> route(const Routing& routing, const Mesh& mesh, TileId source, TileId destination);
 

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "base/error.h"
 #include "topology/balanced_routing.h"
 #include "topology/route_balancer.h"
 #include "topology/routing_policies.h"
@@ -10,6 +13,11 @@ namespace wafersim::topology {
 namespace {
 
 const std::string kName = "balanced";
+
+void require_simple(const Mesh& mesh) {
+  if (mesh.simple()) return;
+  throw PlanError(fmt::format("router.routing: 'balanced' cannot route on a {}", mesh.topology_name()));
+}
 
 /// Sets of turns whose routes are refined, which takes most of the time.
 constexpr std::size_t kRefinedStarts = 3;
@@ -177,6 +185,7 @@ void measure_baseline(RoutingReport& report, const Routing& table, const Mesh& m
 }  // namespace
 
 BalancedRoutes balance_routes(const Mesh& mesh, const Demands& demands_in) {
+  require_simple(mesh);
   const Starts starts(mesh);
   BalancedRoutes best;
   Demands demands;

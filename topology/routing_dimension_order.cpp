@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "topology/live_turns.h"
 #include "topology/routing_policies.h"
 
@@ -11,7 +13,8 @@ constexpr std::optional<Direction> step(Dimension axis, Coord from, Coord to) {
 }
 
 /// Corrects one coordinate completely before the other. Never turns from the second axis back into the first,
-/// so no cycle of links can wait for itself (Dally & Seitz 1987). Knows no way around a dead link.
+/// so no cycle of links can wait for itself (Dally & Seitz 1987). Takes an express link wherever one leads on without leading
+/// too far, and plain links else, also where the express link is dead. Knows no way around a dead plain link.
 class DimensionOrderRouting final : public Routing {
  public:
   DimensionOrderRouting(const Mesh& mesh, std::string name, Dimension first)
@@ -20,13 +23,13 @@ class DimensionOrderRouting final : public Routing {
         first_(first),
         second_(first == Dimension::x ? Dimension::y : Dimension::x) {
     coords_.reserve(mesh.tile_count());
-    for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.coord(tile));
+    for (TileId tile = 0; tile < mesh.tile_count(); ++tile) coords_.push_back(mesh.router_coord(tile));
   }
 
   const std::string& name() const override { return name_; }
 
   std::optional<Dimension> straight_first() const override {
-    return mesh_.has_faults() ? std::nullopt : std::optional(first_);
+    return mesh_.has_faults() || !mesh_.simple() ? std::nullopt : std::optional(first_);
   }
 
   Hop next(TileId at, TileId destination) const override {
@@ -43,7 +46,7 @@ class DimensionOrderRouting final : public Routing {
   TurnSets permitted_turns(const Mesh& mesh) const override {
     return live_turns(mesh, [this](LinkId link, TileId, Direction out) {
       const Direction in = Mesh::link_direction(link);
-      return out == in || (axis_of(in) == first_ && axis_of(out) == second_);
+      return same_way(out, in) || (axis_of(in) == first_ && axis_of(out) == second_);
     });
   }
 
@@ -51,8 +54,16 @@ class DimensionOrderRouting final : public Routing {
   std::optional<Direction> wanted(TileId at, TileId destination) const {
     const Coord& from = coords_[at];
     const Coord& to = coords_[destination];
-    const std::optional<Direction> output = step(first_, from, to);
-    return output ? output : step(second_, from, to);
+    std::optional<Direction> output = step(first_, from, to);
+    if (!output) output = step(second_, from, to);
+    return output && mesh_.express() ? fastest(at, *output, from, to) : output;
+  }
+
+  Direction fastest(TileId at, Direction way, const Coord& from, const Coord& to) const {
+    if (!mesh_.link_alive(Mesh::link(at, express(way)))) return way;
+    const bool x = axis_of(way) == Dimension::x;
+    const int away = std::abs(x ? to.x - from.x : to.y - from.y);
+    return away >= (x ? mesh_.express()->span.cols : mesh_.express()->span.rows) ? express(way) : way;
   }
 
   const Mesh& mesh_;

@@ -51,7 +51,7 @@ class O1TurnRouting final : public RoutingPolicy {
   void require_live_routes(const Routing& routing, const Mesh& mesh) const {
     for (TileId destination = 0; destination < mesh.tile_count(); ++destination) {
       for (TileId at = 0; at < mesh.tile_count(); ++at) {
-        if (!mesh.alive(at) || !mesh.alive(destination)) continue;
+        if (!mesh.has_router(at) || !mesh.has_router(destination)) continue;
         if (routing.next(at, destination) != Hop::unreachable) continue;
         throw blocked_way(*this, mesh, at, destination,
                           Mesh::link(at, *routing.blocked_output(at, destination)));

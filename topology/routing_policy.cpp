@@ -26,6 +26,14 @@ constexpr std::array kPolicies = {Policy{"o1turn", make_o1turn_routing},
                                   Policy{"negative_first", make_negative_first_routing},
                                   Policy{"odd_even", make_odd_even_routing}};
 
+/// Those that can route on a mesh.
+std::vector<std::string> names_for(const Mesh& mesh) {
+  if (mesh.express()) return {"xy", "yx", "table", "o1turn", "valiant"};
+  std::vector<std::string> names = mesh.wraps() ? routing_names() : routing_policy_names();
+  if (mesh.concentrated()) std::erase(names, "balanced");
+  return names;
+}
+
 }  // namespace
 
 Travel RoutingPolicy::depart(TileId, TileId destination, std::uint64_t) const { return {destination, 0}; }
@@ -58,18 +66,20 @@ const std::vector<std::string>& routing_policy_names() {
 
 std::unique_ptr<RoutingPolicy> make_routing_policy(const std::string& name, const Mesh& mesh,
                                                    const Demands& demands) {
+  const auto has = [&name](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (!has(routing_policy_names())) {
+    throw PlanError(fmt::format("unknown routing '{}'; there are {}", name, join(routing_policy_names())));
+  }
+  const std::vector<std::string> able = names_for(mesh);
+  if (!has(able)) {
+    throw PlanError(fmt::format("router.routing: '{}' cannot route on a {}; there are {}", name, mesh.topology_name(), join(able)));
+  }
   for (const Policy& policy : kPolicies) {
-    if (name != policy.name) continue;
-    if (mesh.wraps()) {
-      throw PlanError(fmt::format("router.routing: '{}' cannot route on a {}; there are {}", name, mesh.topology_name(),
-                                  join(routing_names())));
-    }
-    return policy.make(mesh);
+    if (name == policy.name) return policy.make(mesh);
   }
-  for (const std::string& known : routing_names()) {
-    if (name == known) return make_routing(name, mesh, demands);
-  }
-  throw PlanError(fmt::format("unknown routing '{}'; there are {}", name, join(routing_policy_names())));
+  return make_routing(name, mesh, demands);
 }
 
 }  // namespace wafersim::topology

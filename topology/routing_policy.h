@@ -14,8 +14,8 @@ namespace wafersim::topology {
 class Routing;
 struct ExpectedLoads;
 
-/// Where a packet goes next: one of the four directions, or `local` when it is at its destination.
-enum class Hop : std::uint8_t { north = 0, east = 1, south = 2, west = 3, local = 4, unreachable = 5 };
+/// Where a packet goes next: one of the directions, numbered as they are, or `local` when it is at its destination.
+enum class Hop : std::uint8_t { north = 0, east = 1, south = 2, west = 3, local = kDirections, unreachable = kDirections + 1 };
 
 constexpr Hop to_hop(Direction direction) { return static_cast<Hop>(direction); }
 /// The direction of a hop to a neighbour; nothing for `local` and `unreachable`.
@@ -25,7 +25,7 @@ constexpr std::optional<Direction> to_direction(Hop hop) {
 }
 
 /// A set of outputs: output_bit() of each. `local` stands alone; nothing in it means unreachable.
-using OutputSet = std::uint8_t;
+using OutputSet = std::uint16_t;
 constexpr OutputSet output_bit(Hop hop) { return static_cast<OutputSet>(1U << static_cast<unsigned>(hop)); }
 constexpr OutputSet turn_bit(Direction out) { return output_bit(to_hop(out)); }
 
@@ -44,6 +44,7 @@ static_assert(sizeof(Travel) <= 8);
 
 /// To be called wherever a packet is, its source included, before its output is asked for: at a target that
 /// is not its destination it goes on to that in the next class. Whether it does.
+/// `at` is the tile that the router goes by, as targets on the way are.
 inline bool arrive(Travel& travel, TileId at, TileId destination) {
   if (at != travel.target || at == destination) return false;
   travel.target = destination;
@@ -128,7 +129,8 @@ const std::vector<std::string>& routing_policy_names();
 /// * `o1turn`: `xy` or `yx`, drawn for each packet, each in a class of its own;
 /// * `valiant`: to a tile drawn for each packet, and from there to the destination;
 /// * `west_first`, `north_last`, `negative_first`, `odd_even`: minimal and partially adaptive.
-/// These know meshes only: on rings they throw PlanError. Throws PlanError for an unknown name; as make_routing does; when dead tiles or links block all permitted
+/// These know no rings, and but for the first two no express links; `balanced` knows neither these nor shared routers: they throw
+/// PlanError. Throws PlanError for an unknown name; as make_routing does; when dead tiles or links block all permitted
 /// ways of some pair of live tiles (names the pair and what is dead; `valiant`: only when they cut the mesh
 /// apart).
 std::unique_ptr<RoutingPolicy> make_routing_policy(const std::string& name, const Mesh& mesh,

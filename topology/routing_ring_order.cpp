@@ -6,8 +6,6 @@
 namespace wafersim::topology {
 namespace {
 
-constexpr bool upwards(Direction direction) { return direction == Direction::east || direction == Direction::south; }
-
 /// Corrects one coordinate completely before the other, each the shorter way. On a ring of even length two ways
 /// may be equally long: tiles whose coordinates add up to an even number then send to the east and south, the others
 /// to the west and north, which loads both ways alike.
@@ -25,9 +23,9 @@ class RingOrderRouting final : public Routing {
         name_(std::move(name)),
         first_(first),
         second_(first == Dimension::x ? Dimension::y : Dimension::x),
-        lengths_{mesh.cols(), mesh.rows()} {
+        lengths_{mesh.router_grid().cols, mesh.router_grid().rows} {
     for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
-      const Coord at = mesh.coord(tile);
+      const Coord at = mesh.router_coord(tile);
       places_.push_back({at.x, at.y});
     }
   }
@@ -112,13 +110,13 @@ class RingOrderRouting final : public Routing {
   bool crosses(TileId at, TileId destination, Direction out) const {
     const std::size_t along = index(axis_of(out));
     const int from = places_[at][along], to = places_[destination][along];
-    return mesh_.wraps(axis_of(out)) && (upwards(out) ? to < from : to > from);
+    return mesh_.wraps(axis_of(out)) && (is_upwards(out) ? to < from : to > from);
   }
 
   /// The tile at which packets of direction `out` come out from the dateline.
   bool behind_dateline(TileId at, Direction out) const {
     const std::size_t along = index(axis_of(out));
-    return mesh_.wraps(axis_of(out)) && places_[at][along] == (upwards(out) ? 0 : lengths_[along] - 1);
+    return mesh_.wraps(axis_of(out)) && places_[at][along] == (is_upwards(out) ? 0 : lengths_[along] - 1);
   }
   bool is_dateline(LinkId link) const {
     const Direction out = Mesh::link_direction(link);
@@ -135,7 +133,7 @@ class RingOrderRouting final : public Routing {
   /// Along a ring: in one of five tiles and more for every start, in one of four only for those whose ties go there.
   bool goes_two_steps(TileId start, Direction direction) const {
     const int length = lengths_[index(axis_of(direction))];
-    return length >= 5 || (length == 4 && upwards(direction) == is_even(start));
+    return length >= 5 || (length == 4 && is_upwards(direction) == is_even(start));
   }
 
   const Mesh& mesh_;

@@ -12,7 +12,7 @@ namespace {
 /// The table holds a byte for each pair of tiles: 4 GiB at this size.
 constexpr TileId kMaxTableTiles = 65'536;
 
-constexpr bool horizontal(Hop hop) { return hop == Hop::east || hop == Hop::west; }
+constexpr bool horizontal(Hop hop) { return axis_of(static_cast<Direction>(hop)) == Dimension::x; }
 
 /// Shortest live paths that go up any number of links and then down any number, never up again. Since every
 /// link of a route's second half leads to a higher rank and every link of its first half to a lower one, no
@@ -26,7 +26,7 @@ constexpr bool horizontal(Hop hop) { return hop == Hop::east || hop == Hop::west
 /// downwards, so live tiles that are connected always have a route.
 class TableRouting final : public Routing {
  public:
-  TableRouting(const Mesh& mesh, const UpDownOrder& order) : tiles_(mesh.tile_count()) {
+  TableRouting(const Mesh& mesh, const UpDownOrder& order) : mesh_(mesh), tiles_(mesh.tile_count()) {
     if (tiles_ > kMaxTableTiles) {
       throw PlanError(
           fmt::format("'routing: table' keeps a byte for each pair of tiles and takes at most {} tiles; "
@@ -48,7 +48,7 @@ class TableRouting final : public Routing {
   }
 
   Hop next(TileId at, TileId destination) const override {
-    return hops_[std::size_t{destination} * tiles_ + at];
+    return hops_[std::size_t{mesh_.router(destination)} * tiles_ + at];
   }
 
  private:
@@ -96,8 +96,9 @@ class TableRouting final : public Routing {
     }
   }
 
+  const Mesh& mesh_;
   TileId tiles_;
-  std::vector<Hop> hops_;  ///< by destination, then by tile
+  std::vector<Hop> hops_;  ///< by destination's router, then by tile
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace wafersim::topology {
 namespace {
 
-/// First to a live tile drawn uniformly, in class 0, then to the destination, in class 1 (Valiant and Brebner
+/// First to the router of a live tile drawn uniformly, in class 0, then to the destination, in class 1 (Valiant and Brebner
 /// 1981): any traffic becomes twice uniform traffic at worst. Both ways are those of `xy`, on meshes with
 /// faults those of `table`.
 class ValiantRouting final : public RoutingPolicy {
@@ -20,7 +20,7 @@ class ValiantRouting final : public RoutingPolicy {
   explicit ValiantRouting(const Mesh& mesh)
       : base_(mesh.has_faults() ? make_table_routing(mesh) : make_xy_routing(mesh)) {
     for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
-      if (mesh.alive(tile)) live_.push_back(tile);
+      if (mesh.alive(tile)) live_.push_back(mesh.router(tile));
     }
     for (const TileId tile : live_) {
       if (base_->next(tile, live_[0]) == Hop::unreachable)
@@ -76,7 +76,7 @@ class ValiantRouting final : public RoutingPolicy {
 
  private:
   std::unique_ptr<Routing> base_;
-  std::vector<TileId> live_;
+  std::vector<TileId> live_;  ///< routers of live tiles, one for each tile
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ template <class Distance>
 std::vector<TileId> live_tiles_by(const Mesh& mesh, const Distance& distance) {
   std::vector<TileId> tiles;
   for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
-    if (mesh.alive(tile)) tiles.push_back(tile);
+    if (mesh.has_router(tile)) tiles.push_back(tile);
   }
   std::stable_sort(tiles.begin(), tiles.end(),
                    [&](TileId a, TileId b) { return distance(mesh.coord(a)) < distance(mesh.coord(b)); });
@@ -61,8 +61,9 @@ void UpDownOrder::rank_tiles(const Mesh& mesh, const std::vector<TileId>& roots)
 }
 
 void UpDownOrder::collect_up_links(const Mesh& mesh) {
-  constexpr std::array horizontal_first = {Direction::east, Direction::west, Direction::north,
-                                           Direction::south};
+  using enum Direction;
+  constexpr std::array horizontal_first = {express_east,  express_west,  east,  west,
+                                           express_north, express_south, north, south};
   first_up_.push_back(0);
   for (std::uint32_t rank = 0; rank < tiles_.size(); ++rank) {
     for (const Direction direction : horizontal_first) {

@@ -4,7 +4,7 @@
 //   mesh          rows, cols, dead_tiles (names)
 //   tiles         by used tile: id (y * cols + x), stage, group, cycles.<kind>, busy cycles, bytes, peak, peak_by_class.<class>
 //   ranks         <axis>: rank of each used tile; null when unknown
-//   links         by live link: id (tile * 4 + direction: north, east, south, west), bytes, packets, busy, queue, by_axis.<axis>
+//   links         by live link: id (tile * 8 + direction: north, east, south, west, express links after these), to (tile), bytes, packets, busy, queue, by_axis.<axis>
 //   steps         columns of the steps shown, with kinds and passes as words
 //   memory        by recorded tile: cycle, total, bytes.<class>
 //   windows       tiles.<kind>: 255ths of the window's cycles by tile and window, base64; links likewise, by `row` of links
@@ -37,19 +37,36 @@ export async function readRun(packed) {
   run.axes = Object.keys(run.ranks ?? {});
   run.stages = Math.max(...run.tiles.stage, 0) + 1;
   run.tileAt = new Map(run.tiles.id.map((id, row) => [id, row]));
-  run.linkAt = new Map(run.links.id.map((id, row) => [id, row]));
+  run.link = (row) => placeOf(run, row);
+  run.linkAt = new Map(run.links.id.map((_, row) => run.link(row)).map((link, row) => [link.express ? null : spotOf(link.x, link.y, link), row]));
   run.tileName = (id) => `tile_${id % run.mesh.cols}_${Math.floor(id / run.mesh.cols)}`;
-  run.linkName = (id) => {
-    const { rows, cols } = run.mesh;
-    const tile = Math.floor(id / 4);
-    const [right, down] = [[0, -1], [1, 0], [0, 1], [-1, 0]][id % 4];
-    const x = ((tile % cols) + right + cols) % cols;
-    const y = (Math.floor(tile / cols) + down + rows) % rows;
-    return `${run.tileName(tile)} → ${run.tileName(y * cols + x)}`;
-  };
+  run.linkName = (row) => `${run.tileName(Math.floor(run.links.id[row] / 8))} → ${run.tileName(run.links.to[row])}`;
   if (run.windows) unpackWindows(run);
   return run;
 }
+
+const ways = [[0, -1], [1, 0], [0, 1], [-1, 0]];
+
+/**
+ * Where a link is drawn: the way it leads, and the tile (x, y) beside which its gap lies: the last before its target, which is
+ * another than its source where tiles share routers; of a link round the edge the source. An express link goes from tile to tile.
+ */
+function placeOf(run, row) {
+  const { cols } = run.mesh;
+  const id = run.links.id[row];
+  const to = run.links.to[row];
+  const from = Math.floor(id / 8);
+  const [right, down] = ways[id % 4];
+  const source = { x: from % cols, y: Math.floor(from / cols) };
+  const target = { x: to % cols, y: Math.floor(to / cols) };
+  const ahead = (target.x - source.x) * right + (target.y - source.y) * down;
+  const express = id % 8 >= 4;
+  const beside = ahead > 0 && !express ? { x: target.x - right, y: target.y - down } : source;
+  return { ...beside, right, down, express, length: Math.abs(ahead) };
+}
+
+/** Names the gap beside a tile on the way of a link. */
+export const spotOf = (x, y, { right, down }) => `${x},${y},${right},${down}`;
 
 function unpackWindows(run) {
   const { windows } = run;

@@ -115,7 +115,7 @@ function byAxis(run, row) {
 }
 
 function linkCell(run, row, crossing) {
-  const name = run.linkName(run.links.id[row]);
+  const name = run.linkName(row);
   if (!crossing) return name;
   const named = sum(crossing.heaviest.map(([, , , bytes]) => bytes));
   const lines = crossing.heaviest.map(([source, destination, axis, bytes]) =>

@@ -136,7 +136,7 @@ function linkText(run, link, measures, valueOf, nameOf) {
   const byAxis = Object.entries(run.links.by_axis)
     .filter(([, values]) => values[link] > 0)
     .map(([axis, values]) => line(`of ${axis}`, format.percent(values[link] / run.links.bytes[link])));
-  return `<b>${run.linkName(run.links.id[link])}</b><table>${lines.join("")}${line("packets", format.count(run.links.packets[link]))}${byAxis.join("")}</table>`;
+  return `<b>${run.linkName(link)}</b><table>${lines.join("")}${line("packets", format.count(run.links.packets[link]))}${byAxis.join("")}</table>`;
 }
 
 function placeTip(tip, event) {

@@ -1,5 +1,6 @@
 // The wafer on a canvas: tiles as squares, links as arrows between them, two for each pair of neighbours.
 
+import { spotOf } from "./data.js";
 import { rampColours, theme } from "./theme.js";
 
 const largestCell = 96;
@@ -85,22 +86,20 @@ export class WaferMap {
       if (value <= 0) continue;
       const step = place(value, view.linkRange);
       context.fillStyle = ramp[step];
-      this.drawLink(context, run.links.id[row], step / 255);
+      this.drawLink(context, run.link(row), step / 255);
     }
   }
 
-  /** An arrow in the gap between two tiles; of a pair each lies on the traveller's right. */
-  drawLink(context, id, strength) {
-    const { cell, run } = this;
-    const tile = Math.floor(id / 4);
-    const [right, down] = [[0, -1], [1, 0], [0, 1], [-1, 0]][id % 4];
-    const gap = cell * (1 - tileShare);
-    const lane = cell * 0.12;
+  /** An arrow in the gap between two tiles; of a pair each lies on the traveller's right. Express links cross tiles, farther out. */
+  drawLink(context, { x, y, right, down, express, length }, strength) {
+    const { cell } = this;
+    const gap = cell * (express ? length - tileShare : 1 - tileShare);
+    const lane = cell * (express ? 0.3 : 0.12);
     const half = Math.max(cell * (0.02 + 0.075 * strength), 0.4);
     const tip = cell < arrowCell ? 0 : Math.min(gap * 0.4, half * 1.6);
     // From the edge of the square, (along the way, to its right).
-    const startX = ((tile % run.mesh.cols) + 0.5 + (right * tileShare) / 2) * cell - down * lane;
-    const startY = (Math.floor(tile / run.mesh.cols) + 0.5 + (down * tileShare) / 2) * cell + right * lane;
+    const startX = (x + 0.5 + (right * tileShare) / 2) * cell - down * lane;
+    const startY = (y + 0.5 + (down * tileShare) / 2) * cell + right * lane;
     const at = (along, side) => [startX + right * along - down * side, startY + down * along + right * side];
     context.beginPath();
     for (const [along, side] of [[0, -half], [gap - tip, -half], [gap, 0], [gap - tip, half], [0, half]]) context.lineTo(...at(along, side));
@@ -152,20 +151,19 @@ export class WaferMap {
     const fromX = x / cell - column - 0.5;
     const fromY = y / cell - line - 0.5;
     if (!this.view.linkValue || Math.max(Math.abs(fromX), Math.abs(fromY)) <= tileShare / 2) return { tile };
-    const link = run.linkAt.get(linkBelow(run, tile, fromX, fromY));
+    const link = run.linkAt.get(linkBelow(column, line, fromX, fromY));
     return link === undefined ? { tile } : { link };
   }
 }
 
 /** The link in whose half of the gap a place of a cell lies, measured in cells from its middle. */
-function linkBelow(run, tile, x, y) {
-  const { cols } = run.mesh;
+function linkBelow(column, line, x, y) {
   if (Math.abs(x) >= Math.abs(y)) {
-    const east = x > 0 ? tile : tile - 1;
-    return y > 0 ? east * 4 + 1 : (east + 1) * 4 + 3;
+    const east = x > 0 ? column : column - 1;
+    return y > 0 ? spotOf(east, line, { right: 1, down: 0 }) : spotOf(east + 1, line, { right: -1, down: 0 });
   }
-  const south = y > 0 ? tile : tile - cols;
-  return x < 0 ? south * 4 + 2 : (south + cols) * 4;
+  const south = y > 0 ? line : line - 1;
+  return x < 0 ? spotOf(column, south, { right: 0, down: 1 }) : spotOf(column, south + 1, { right: 0, down: -1 });
 }
 
 /** 0..255 between the ends of a range. */

@@ -127,6 +127,21 @@ TEST(Folding, RingsAndTurnsFold) {
   }
 }
 
+TEST(Folding, ExpressLinksFoldAndSharedRoutersFoldTheirPeriods) {
+  RandomPlan plan = pipeline(4, 40, workloads::PipelineSchedule::one_f_one_b);
+  plan.fixture.wafer.express = models::ExpressSpec{{2, 2}, {1, 1}, {}, {}};
+  Result folded = run(plan, true);
+  EXPECT_EQ(first_difference(folded.dump, run(plan, false).dump), "");
+  EXPECT_GE(folded.periods, 10U);
+  plan.fixture.wafer.express.reset();
+  plan.fixture.wafer.mesh.concentration = {2, 2};
+  plan.fixture.wafer.nic.ports = models::NicPorts::single;
+  folded = run(plan, true);
+  EXPECT_EQ(first_difference(folded.dump, run(plan, false).dump), "");
+  EXPECT_EQ(folded.replicas, 0) << "tiles of several replicas may share a router";
+  EXPECT_GE(folded.periods, 10U);
+}
+
 TEST(Folding, KeepsWhatTilesHoldOverTime) {
   const RandomPlan plan = pipeline(2, 24, workloads::PipelineSchedule::one_f_one_b);
   const Result folded = run(plan, true, kNever, true);

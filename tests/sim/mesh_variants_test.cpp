@@ -1,4 +1,4 @@
-// Reticles and rings in both engines: closed forms, equality, saturation, datelines.
+// Reticles, rings, shared routers and express links in both engines: closed forms, equality, saturation, datelines.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,6 +33,10 @@ struct Variant {
   std::optional<Cycle> wrap_cycles = {};
   std::optional<Shape> reticle = {};
   Rational border_rate = Rational(16);
+  Shape concentration = {1, 1};
+  std::optional<Shape> span = {};  ///< of express links
+  Shape every = {1, 1};
+  std::optional<Cycle> express_cycles = {};
 
   models::WaferSpec wafer() const {
     models::WaferSpec wafer;
@@ -41,6 +45,10 @@ struct Variant {
     wafer.link = {Bandwidth::per_clock(Rational(16)), Duration::of_cycles(3)};
     if (wrap_cycles) wafer.wrap_latency = Duration::of_cycles(static_cast<std::int64_t>(*wrap_cycles));
     if (reticle) wafer.reticle = models::ReticleSpec{*reticle, Bandwidth::per_clock(border_rate), Duration::of_cycles(7)};
+    wafer.mesh.concentration = concentration;
+    if (span) wafer.express = models::ExpressSpec{*span, every, {}, {}};
+    if (express_cycles) wafer.express->latency = Duration::of_cycles(static_cast<std::int64_t>(*express_cycles));
+    if (concentration.size() > 1 || span) wafer.nic.ports = models::NicPorts::single;
     wafer.nic.injection_latency = Duration::of_cycles(1);
     wafer.nic.ejection_latency = Duration::of_cycles(2);
     return wafer;
@@ -58,7 +66,14 @@ std::vector<Variant> variants() {
           {"half_torus_x", {2, 6}, Wrap::x, 4},
           {"half_torus_y", {7, 1}, Wrap::y},
           {"folded_torus_with_reticles", {6, 5}, Wrap::both, {}, Shape{2, 2}, Rational(16)},
-          {"straight_torus_with_slow_reticles", {3, 8}, Wrap::both, 20, Shape{3, 2}, Rational(16, 3)}};
+          {"straight_torus_with_slow_reticles", {3, 8}, Wrap::both, 20, Shape{3, 2}, Rational(16, 3)},
+          {"shared_routers", {4, 6}, Wrap::none, {}, {}, Rational(16), {2, 2}},
+          {"shared_routers_with_slow_reticles", {6, 6}, Wrap::none, {}, Shape{4, 3}, Rational(5), {2, 1}},
+          {"shared_routers_on_a_straight_torus", {6, 8}, Wrap::both, 13, {}, Rational(16), {2, 2}},
+          {"express_links", {5, 8}, Wrap::none, {}, {}, Rational(16), {1, 1}, Shape{2, 3}},
+          {"fast_express_cube", {3, 9}, Wrap::none, {}, {}, Rational(16), {1, 1}, Shape{1, 4}, {1, 4}, 2},
+          {"express_links_over_reticles", {4, 7}, Wrap::none, {}, Shape{2, 2}, Rational(16), {1, 1}, Shape{1, 3}, {1, 1}, 5},
+          {"express_links_of_shared_routers", {4, 12}, Wrap::none, {}, {}, Rational(16), {2, 2}, Shape{1, 3}}};
 }
 
 /// Where the tiles of a folded ring lie, in the order of the ring: 0 2 4 .. 5 3 1.
@@ -76,7 +91,8 @@ struct Wire {
 };
 Wire wire(const Variant& variant, Coord from, Coord to) {
   const bool along_x = from.y == to.y;
-  const int length = along_x ? variant.shape.cols : variant.shape.rows;
+  const int shared = along_x ? variant.concentration.cols : variant.concentration.rows;
+  const int length = (along_x ? variant.shape.cols : variant.shape.rows) / shared;
   int a = along_x ? from.x : from.y, b = along_x ? to.x : to.y;
   const bool ring = length > 2 && (variant.wrap == Wrap::both || variant.wrap == (along_x ? Wrap::x : Wrap::y));
   Cycle cycles = 3;
@@ -85,8 +101,11 @@ Wire wire(const Variant& variant, Coord from, Coord to) {
     const std::vector<int> places = folded(length);
     a = places[static_cast<std::size_t>(a)];
     b = places[static_cast<std::size_t>(b)];
-  } else if (std::abs(a - b) > 1) {
+  } else if (ring && std::abs(a - b) > shared) {
     cycles = *variant.wrap_cycles;
+  } else {
+    const bool skips = std::abs(a - b) > shared;
+    cycles = skips && variant.express_cycles ? *variant.express_cycles : 3 * static_cast<Cycle>(std::abs(a - b));
   }
   if (!variant.reticle) return {cycles, false};
   const int every = along_x ? variant.reticle->cols : variant.reticle->rows;
@@ -179,7 +198,7 @@ std::string text_of(const FlowResult& result) {
   return text;
 }
 
-/// Random rings, layouts, borders and faults.
+/// Random rings, layouts, borders, shared routers, express links and faults.
 topology::MeshSpec draw_mesh(RandomStream& random, bool faults) {
   const auto below = [&random](int bound) { return static_cast<int>(random.below(static_cast<std::uint64_t>(bound))); };
   topology::MeshSpec spec;
@@ -187,15 +206,28 @@ topology::MeshSpec draw_mesh(RandomStream& random, bool faults) {
   spec.wrap = pick(random, std::vector{Wrap::none, Wrap::x, Wrap::y, Wrap::both});
   spec.wrap_layout = pick(random, std::vector{topology::WrapLayout::folded, topology::WrapLayout::straight});
   if (below(2) == 0) spec.reticle = topology::ReticleGrid{{1 + below(3), 1 + below(3)}, Rational(1, 1 + below(4))};
-  if (faults && spec.shape.rows > 2 && spec.shape.cols > 2) spec.dead_tiles = {{1, 1}};
+  const int grid = below(3);
+  if (grid == 0) {
+    spec.concentration = pick(random, std::vector<Shape>{{2, 2}, {1, 2}, {2, 1}, {2, 3}, {2, 4}});
+    spec.shape = {spec.shape.rows * spec.concentration.rows, spec.shape.cols * spec.concentration.cols};
+  }
+  if (below(3) == 0) {
+    spec.wrap = Wrap::none;
+    spec.express = topology::ExpressGrid{{1 + below(3), 2 + below(3)}, {1, 1}, Rational(1, 1 + below(2))};
+    if (below(2) == 0) spec.express->every = spec.express->span;
+  }
+  if (!faults || spec.shape.rows <= 2 * spec.concentration.rows || spec.shape.cols <= 2 * spec.concentration.cols) return spec;
+  for (int y = 0; y < spec.concentration.rows; ++y) {
+    for (int x = 0; x < spec.concentration.cols; ++x) spec.dead_tiles.push_back({spec.concentration.cols + x, spec.concentration.rows + y});
+  }
   return spec;
 }
 
 /// Borders and rings may be longer than links, and borders slower.
-TEST(FlitEqualsPacket, OnReticlesAndRings) {
+TEST(FlitEqualsPacket, OnMeshVariants) {
   constexpr Bytes kFlit = 16;
-  int on_rings = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  int on_rings = 0, shared = 0, express = 0;
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
     RandomStream random(seed, "mesh_variants");
     const Mesh mesh(draw_mesh(random, seed % 4 == 0));
     models::HardwareModel hardware = plain_hardware((1 + random.below(8)) * kFlit, Rational(kFlit), random.below(4), 1 + random.below(4));
@@ -204,6 +236,10 @@ TEST(FlitEqualsPacket, OnReticlesAndRings) {
     hardware.border_cycles = random.below(9);
     hardware.wrap_cycles = 1 + random.below(20);
     hardware.nic_ports = pick(random, std::vector{models::NicPorts::single, models::NicPorts::per_direction});
+    if (!mesh.simple()) hardware.nic_ports = models::NicPorts::single;
+    hardware.express_cycles = 1 + random.below(12);
+    shared += mesh.concentrated() ? 1 : 0;
+    express += mesh.express() ? 1 : 0;
     hardware.vc_buffer_bytes = hardware.packet_bytes * (1 + random.below(4));
     hardware.flit.flit_bytes = kFlit;
     hardware.flit.switching = models::Switching::cut_through;
@@ -230,6 +266,8 @@ TEST(FlitEqualsPacket, OnReticlesAndRings) {
     }
   }
   EXPECT_GE(on_rings, 8);
+  EXPECT_GE(shared, 16);
+  EXPECT_GE(express, 16);
 }
 
 /// What is sent over a border of half a link's bandwidth by everyone takes twice as long.
@@ -321,7 +359,7 @@ TEST(Torus, WithoutDatelinesARingDeadlocks) {
 }
 
 TEST(FlitProperties, EveryPacketArrivesOnRandomVariants) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
     RandomStream random(seed, "variant_properties");
     const Mesh mesh(draw_mesh(random, seed % 2 == 0));
     models::HardwareModel hardware = torus_hardware(pick(random, std::vector{2, 3, 5}), 1 + static_cast<unsigned>(random.below(6)));

@@ -62,7 +62,7 @@ RouterRig::RouterRig(models::HardwareModel hardware)
       router_(std::make_unique<sim::Router>("router", kHere, *network_)),
       script_(std::make_unique<Script>(*calendar_)),
       nic_(std::make_unique<LocalNic>("nic", *this)) {
-  for (unsigned port = 0; port < sim::kMeshPorts; ++port) {
+  for (unsigned port = 0; port < network_->layout.mesh; ++port) {
     const std::string name = std::string("neighbour_") + topology::to_string(topology::kAllDirections[port]);
     neighbours_.push_back(std::make_unique<Neighbour>(name.c_str(), *this, port));
     router_->packets_out[port].bind(*neighbours_.back());

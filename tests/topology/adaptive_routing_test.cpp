@@ -90,11 +90,11 @@ using Turns = std::set<std::pair<Direction, Direction>>;
 Turns right_angles(const RoutingPolicy& policy, const Mesh& mesh, TileId at) {
   const TurnSets sets = policy.class_turns(mesh, 0);
   Turns turns;
-  for (const Direction in : kAllDirections) {
+  for (const Direction in : kCompass) {
     const OutputSet outputs = sets[Mesh::link(mesh.neighbour(at, opposite(in)), in)];
     EXPECT_EQ(outputs & turn_bit(opposite(in)), 0) << "back";
     EXPECT_NE(outputs & turn_bit(in), 0) << "straight on";
-    for (const Direction out : kAllDirections) {
+    for (const Direction out : kCompass) {
       if (out != in && (outputs & turn_bit(out)) != 0) turns.emplace(in, out);
     }
   }
@@ -103,8 +103,8 @@ Turns right_angles(const RoutingPolicy& policy, const Mesh& mesh, TileId at) {
 
 Turns all_but(const Turns& forbidden) {
   Turns turns;
-  for (const Direction in : kAllDirections) {
-    for (const Direction out : kAllDirections) {
+  for (const Direction in : kCompass) {
+    for (const Direction out : kCompass) {
       if (out != in && out != opposite(in) && !forbidden.contains({in, out})) turns.emplace(in, out);
     }
   }

@@ -25,10 +25,10 @@ class EveryTurn : public Routing {
   }
 
  private:
-  static std::uint8_t live_outputs(const Mesh& mesh, LinkId link) {
+  static OutputSet live_outputs(const Mesh& mesh, LinkId link) {
     const Direction in = Mesh::link_direction(link);
     const TileId through = mesh.neighbour(Mesh::link_source(link), in);
-    std::uint8_t outputs = 0;
+    OutputSet outputs = 0;
     for (const Direction out : kAllDirections) {
       if (out != opposite(in) && mesh.link_alive(Mesh::link(through, out))) outputs |= turn_bit(out);
     }
