@@ -41,11 +41,13 @@ RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
       vcs_(static_cast<std::uint8_t>(network.hardware.virtual_channels)),
       mesh_ports_(network.layout.mesh),
       locals_(network.layout.locals),
+      last_bid_port_(static_cast<std::uint8_t>(bid_ports(network.layout) - 1)),
+      mesh_vcs_(static_cast<std::uint8_t>(mesh_ports_ * vcs_)),
       inputs_(network.arena.make_array<InputVc>(std::size_t{network.layout.count()} * vcs_)),
       outputs_(network.arena, network.layout.count(), vcs_, network.hardware.vc_buffer_bytes),
       statistics_(network.arena.make_array<PortStatistics>(mesh_ports_)),
-      neighbours_(network.arena.make_array<Neighbour>(mesh_ports_)),
-      terminals_(network.arena.make_array<Terminal>(network.layout.local)) {
+      terminals_(network.arena.make_array<Terminal>(locals_ == PortLayout::Locals::per_tile ? network.layout.local : 0)),
+      neighbours_(network.arena.make_array<Neighbour>(mesh_ports_)) {
   if (bid_ports(network.layout) * vcs_ > kBidBits) {
     throw PlanError(fmt::format("router.virtual_channels: {} is out of range; a router of {} ports has at most {} with packets",
                                 network.hardware.virtual_channels, network.layout.count(), kBidBits / bid_ports(network.layout)));
@@ -72,16 +74,16 @@ void RouterEngine::connect_output(unsigned port, RouterEngine* router, PacketSin
     out.next_id = handle.id;
     out.next_lane = handle.lane;
   }
-  neighbours_[port].next_other = other;
+  neighbours_[port].next = other;
 }
 
 void RouterEngine::connect_input(unsigned port, RouterEngine* router, CreditSink* other) {
-  neighbours_[port].upstream_router = router;
-  neighbours_[port].upstream_other = other;
+  upstream_router_[port] = router;
+  neighbours_[port].upstream = other;
 }
 
 void RouterEngine::connect_nic(unsigned slot, EjectionSink* nic, CreditSink* nic_credits) {
-  terminals_[slot] = {nic, nic_credits};
+  (locals_ == PortLayout::Locals::per_tile ? terminals_[slot] : terminal_) = {nic, nic_credits};
 }
 
 void RouterEngine::receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) {
@@ -235,9 +237,9 @@ void RouterEngine::prefetch_evaluation_more() const {
   // The grant will return a credit there.
   const unsigned input = bit / vcs_;
   if (input >= mesh_ports_) {
-    __builtin_prefetch(terminals_[0].credits);
-  } else if (neighbours_[input].upstream_router != nullptr) {
-    neighbours_[input].upstream_router->outputs_.prefetch(opposite_port(input));
+    __builtin_prefetch(terminal_.credits);
+  } else if (upstream_router_[input] != nullptr) {
+    upstream_router_[input]->outputs_.prefetch(opposite_port(input));
   }
 }
 
@@ -469,14 +471,14 @@ void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle
     const unsigned lane = locals_ == PortLayout::Locals::per_direction ? input - mesh_ports_ : 0;
     return terminal_of(input).credits->credit(lane, vc, bytes, gone_at + network_.hardware.credit_cycles);
   }
-  RouterEngine* const upstream = neighbours_[input].upstream_router;
+  RouterEngine* const upstream = upstream_router_[input];
   if (upstream != nullptr) [[likely]] {
     const unsigned port = opposite_port(input);
     Output& out = upstream->outputs_[port];
     return upstream->take_credit(port, out, vc, bytes, gone_at + network_.ports[out.timing].credit_cycles, now);
   }
   // The link there and the link back are alike.
-  neighbours_[input].upstream_other->credit(opposite_port(input), vc, bytes, gone_at + network_.ports[outputs_[input].timing].credit_cycles);
+  neighbours_[input].upstream->credit(opposite_port(input), vc, bytes, gone_at + network_.ports[outputs_[input].timing].credit_cycles);
 }
 
 void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycle now, const ExactTime& tail) {
@@ -487,7 +489,7 @@ void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycl
     if (packet.destination == out.next_tile) __builtin_prefetch(network_.nics[out.next_tile]);
     announce({out.next_id, out.next_lane}, out.next_tile, index, now + link, tail.after(link));
   } else {
-    neighbours_[port].next_other->receive(index, now + link, tail.after(link));
+    neighbours_[port].next->receive(index, now + link, tail.after(link));
   }
 }
 

@@ -88,11 +88,10 @@ class alignas(64) RouterEngine final : public Client {
     const RouterEngine* next_router = nullptr;
   };
 
-  /// What lies behind a mesh output, and where the credits of the input beside it go.
+  /// What lies behind a mesh output and where the credits of the input beside it go, of others than routers of ours.
   struct Neighbour {
-    RouterEngine* upstream_router = nullptr;
-    PacketSink* next_other = nullptr;
-    CreditSink* upstream_other = nullptr;
+    PacketSink* next = nullptr;
+    CreditSink* upstream = nullptr;
   };
   /// A tile's network interface.
   struct Terminal {
@@ -103,14 +102,14 @@ class alignas(64) RouterEngine final : public Client {
   /// Position of an input VC in an output's bidders: mesh ports first, then the local ports that can reach it, which is one
   /// where each tile has its own router.
   unsigned bid_bit(unsigned input, unsigned vc) const {
-    const bool any = locals_ == PortLayout::Locals::per_tile || input < mesh_ports_;
-    return (any ? input : mesh_ports_) * vcs_ + vc;
+    return std::min<unsigned>(input, last_bid_port_) * vcs_ + vc;
   }
   unsigned input_vc_of_bit(const Output& out, unsigned bit) const {
-    return bit < unsigned{mesh_ports_} * vcs_ ? bit : bit + out.local_shift;
+    return bit < mesh_vcs_ ? bit : bit + out.local_shift;
   }
   const Terminal& terminal_of(unsigned port) const {
-    return terminals_[locals_ == PortLayout::Locals::per_tile ? port - mesh_ports_ : 0];
+    if (locals_ != PortLayout::Locals::per_tile) [[likely]] return terminal_;
+    return terminals_[port - mesh_ports_];
   }
   unsigned port_of(topology::Hop hop, const Packet& packet) const;
   unsigned first_branch(TileId tile, Packet& packet) const;
@@ -142,11 +141,15 @@ class alignas(64) RouterEngine final : public Client {
   std::uint8_t vcs_;
   std::uint8_t mesh_ports_;
   PortLayout::Locals locals_;
+  std::uint8_t last_bid_port_;  ///< inputs from this on have the same position for bids
+  std::uint8_t mesh_vcs_;       ///< of all mesh inputs
   InputVc* inputs_;  ///< port-major, VC-minor; directly behind this object
   CreditedPorts<Output> outputs_;
   PortStatistics* statistics_;
+  std::array<RouterEngine*, kMostMeshPorts> upstream_router_{};
+  Terminal terminal_;      ///< where tiles do not share the router
+  Terminal* terminals_;    ///< by Mesh::slot(), where they do
   Neighbour* neighbours_;  ///< by mesh port
-  Terminal* terminals_;    ///< by Mesh::slot()
 };
 
 }  // namespace wafersim::sim
