@@ -99,12 +99,13 @@ template <unsigned kPorts>
 void FlitEngine<kPorts>::build(const FlitNetworkSpec& spec) {
   const models::HardwareModel& hardware = spec.hardware;
   const Cycle credit_handling = 1 + static_cast<Cycle>(stages_.credit);
-  credit_delay_ = credit_handling + hardware.credit_cycles;
+  // Routers handle credits, terminals know them at once.
+  credit_delay_ = 1 + hardware.credit_cycles;
   if (cut_through_) {
     injection_extra_ = hardware.router_cycles;
   } else {
     to_link_ = 1 + static_cast<Cycle>(stages_.traversal);
-    sink_delay_ = to_link_ + hardware.ejection_cycles + credit_delay_;
+    sink_delay_ = to_link_ + hardware.ejection_cycles + credit_handling + hardware.credit_cycles;
   }
   const Cycle in_router = cut_through_ ? hardware.router_cycles : to_link_;
   const std::uint64_t scale = common_time_scale(port_rates(spec.mesh, hardware));

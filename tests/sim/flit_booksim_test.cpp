@@ -47,10 +47,10 @@ TEST_P(RecordedPackets, ArriveInTheSameCycles) {
   topology::MeshSpec spec;
   ASSERT_TRUE(topology::parse_shape(run.settings.at("mesh"), spec.shape));
   const topology::Mesh mesh(spec);
-  models::HardwareModel hardware =
-      booksim_hardware(models::stages_of(pipeline_named(run.settings.at("pipeline"))),
-                       std::stoi(run.settings.at("virtual_channels")),
-                       static_cast<unsigned>(std::stoi(run.settings.at("vc_buffer_flits"))));
+  models::PipelineStages stages = models::stages_of(pipeline_named(run.settings.at("pipeline")));
+  if (run.settings.contains("credit_stage")) stages.credit = std::stoi(run.settings.at("credit_stage"));
+  models::HardwareModel hardware = booksim_hardware(stages, std::stoi(run.settings.at("virtual_channels")),
+                                                    static_cast<unsigned>(std::stoi(run.settings.at("vc_buffer_flits"))));
   if (run.settings.at("allocator") == "round_robin") hardware.flit.allocator = models::Allocator::round_robin;
   const FlitRun ours = run_packets(mesh, hardware, run.packets);
   ASSERT_EQ(ours.delivered.size(), run.packets.size());
@@ -63,7 +63,7 @@ TEST_P(RecordedPackets, ArriveInTheSameCycles) {
 INSTANTIATE_TEST_SUITE_P(BookSim2, RecordedPackets,
                          testing::Values("uniform_p5", "uniform_p4_one_vc", "uniform_p3_long", "transpose_p3_small_buffers",
                                          "bit_complement_p5_long", "uniform_p4_round_robin", "uniform_p3_round_robin",
-                                         "tornado_p5_many_vcs"),
+                                         "tornado_p5_many_vcs", "uniform_p5_slow_credits", "transpose_p5_slow_credits"),
                          [](const auto& test) { return std::string(test.param); });
 
 /// The rows of single flits well below saturation, whose own sampling error is small.
