@@ -29,7 +29,7 @@ std::optional<int> positive(int value) { return value > 0 ? std::optional<int>(v
 ExitStatus collective_command(const CollectiveArguments& arguments) {
   const config::Scenario scenario = load(arguments.scenario);
   const models::HardwareModel hardware = models::resolve_hardware(scenario.wafer, scenario.router, scenario.network);
-  const topology::Mesh mesh(scenario.wafer.mesh);
+  const topology::Mesh mesh(models::mesh_spec(scenario.wafer));
   const workloads::CollectiveSpec& spec = *scenario.collective;
   const workloads::StreamedCollective collective(spec, hardware, mesh);
   const std::unique_ptr<topology::RoutingPolicy> routing = make_safe_routing(hardware, mesh);
