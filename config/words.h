@@ -107,6 +107,12 @@ struct Words<workloads::StreamedKind> {
 };
 
 template <>
+struct Words<workloads::StreamedRoot> {
+  using E = workloads::StreamedRoot;
+  static constexpr std::array list = {WordList<E>{"corner", E::corner}, WordList<E>{"center", E::center}};
+};
+
+template <>
 struct Words<workloads::StreamedAlgorithm> {
   using E = workloads::StreamedAlgorithm;
   static constexpr std::array list = {WordList<E>{"chain", E::chain},         WordList<E>{"star", E::star},

@@ -52,6 +52,7 @@ void Tile::bind_nic(Tile& host, unsigned slot) {
 }
 
 Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(name) {
+  for (auto& eldest : eldest_) eldest = std::make_unique<Eldest>(sc_core::sc_gen_unique_name("eldest"));
   const TileId count = parts.mesh.tile_count();
   by_id_.resize(count, nullptr);
   nics_.resize(count, nullptr);
@@ -85,6 +86,7 @@ Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(
 }
 
 Wafer::~Wafer() {
+  for (auto& eldest : eldest_) eldest.reset();
   while (!drams_.empty()) drams_.erase(std::prev(drams_.end()));
   while (!tiles_.empty()) tiles_.pop_back();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -63,7 +64,6 @@ class Tile : public sc_core::sc_module {
 class Wafer : public sc_core::sc_module {
  public:
   Wafer(sc_core::sc_module_name name, const WaferParts& parts);
-  /// SystemC looks for a port that goes among all ports, the youngest first: youngest first is also how they must go.
   ~Wafer() override;
 
   /// Live tiles, ascending.
@@ -78,6 +78,14 @@ class Wafer : public sc_core::sc_module {
   void bind_links(const WaferParts& parts);
   void bind_drams(const WaferParts& parts);
 
+  /// So that the modules of a wafer go in a time proportional to their number. SystemC looks for a port that goes among all
+  /// ports from the youngest on, so they must go youngest first; for a module it looks from the oldest on, and puts the youngest in
+  /// the place of the one that has gone. When these two, which are older than all tiles, go first, their places near the front
+  /// are from then on those of the youngest: a module that elaboration adds at the end, and the last of the tiles' that is left.
+  struct Eldest : sc_core::sc_module {
+    explicit Eldest(sc_core::sc_module_name name) : sc_module(name) {}
+  };
+  std::array<std::unique_ptr<Eldest>, 2> eldest_;
   std::vector<std::unique_ptr<Tile>> tiles_;
   std::vector<Tile*> by_id_;    ///< null for dead tiles
   std::vector<Tile*> used_;

@@ -8,19 +8,20 @@
 
 namespace wafersim::workloads {
 
-/// Who sends to whom in a reduction of a rectangle of tiles to its north-west one; by rank, row by row. Read the other way, who
+/// Who sends to whom in a reduction of a rectangle of tiles to one of them; by rank, row by row. Read the other way, who
 /// sends to whom in a broadcast.
 class ReductionTree {
  public:
   /// `algorithm` is one of the trees; the groups are those of two_phase.
-  ReductionTree(StreamedAlgorithm algorithm, const topology::Shape& shape, int row_group, int column_group);
-  /// Of a single row.
+  ReductionTree(StreamedAlgorithm algorithm, const topology::Shape& shape, topology::Coord root, int row_group, int column_group);
+  /// Of a single row to its first tile.
   static ReductionTree line(StreamedAlgorithm algorithm, int tiles, int group) {
-    return {algorithm, {1, tiles}, group, group};
+    return {algorithm, {1, tiles}, {0, 0}, group, group};
   }
 
   int size() const { return shape_.size(); }
-  /// -1 at the root. Always a smaller rank.
+  int root() const { return order_.front(); }
+  /// -1 at the root.
   int parent(int rank) const { return parents_[static_cast<std::size_t>(rank)]; }
   /// Those whose way to the root is longest through here first: the order in which a tile serves them.
   const std::vector<int>& children(int rank) const { return children_[static_cast<std::size_t>(rank)]; }
@@ -31,6 +32,7 @@ class ReductionTree {
   int hops_to_parent(int rank) const;
 
   topology::Shape shape_;
+  std::vector<int> order_;  ///< each after its parent
   std::vector<int> parents_;
   std::vector<std::vector<int>> children_;
 };

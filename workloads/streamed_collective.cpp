@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "workloads/reduction_tree.h"
 
@@ -50,6 +52,9 @@ std::optional<CollectiveFault> fault_of(const CollectiveSpec& spec, const topolo
     return CollectiveFault{"shape", fmt::format("'{}' does not fit; a ring is made of a line of tiles: 1xN or Nx1",
                                                 topology::to_string(shape))};
   }
+  if (ring && spec.root != StreamedRoot::corner) {
+    return CollectiveFault{"root", "a ring has none; it is for the other algorithms"};
+  }
   if (spec.group && spec.algorithm != StreamedAlgorithm::two_phase) {
     return CollectiveFault{"group", "is only for the algorithm two_phase"};
   }
@@ -70,8 +75,9 @@ StreamedCollective::StreamedCollective(const CollectiveSpec& spec, const models:
   const bool ring = spec.algorithm == StreamedAlgorithm::ring;
   relay_ = spec.relay.value_or(ring ? StreamRelay::store_and_forward : StreamRelay::cut_through);
   if (spec.algorithm == StreamedAlgorithm::two_phase) {
-    row_group_ = spec.group.value_or(best_group(hardware, shape_.cols, bytes_of(spec)));
-    column_group_ = spec.group.value_or(best_group(hardware, shape_.rows, bytes_of(spec)));
+    // The longer of the two lines to the root's tile, that included.
+    row_group_ = spec.group.value_or(best_group(hardware, std::max(root().x + 1, shape_.cols - root().x), bytes_of(spec)));
+    column_group_ = spec.group.value_or(best_group(hardware, std::max(root().y + 1, shape_.rows - root().y), bytes_of(spec)));
   }
   for (int rank = 0; rank < shape_.size(); ++rank) {
     if (mesh.alive(tile(rank))) continue;
@@ -83,8 +89,13 @@ TileId StreamedCollective::tile(int rank) const {
   return mesh_.tile_at({rank % shape_.cols, rank / shape_.cols});
 }
 
+topology::Coord StreamedCollective::root() const {
+  if (spec_.root == StreamedRoot::corner) return {0, 0};
+  return {shape_.cols / 2, shape_.rows / 2};
+}
+
 ReductionTree StreamedCollective::tree() const {
-  return ReductionTree(spec_.algorithm, shape_, row_group_, column_group_);
+  return ReductionTree(spec_.algorithm, shape_, root(), row_group_, column_group_);
 }
 
 Cycle StreamedCollective::model_cycles() const {
@@ -100,7 +111,8 @@ Cycle StreamedCollective::model_cycles() const {
 models::SpatialTerms StreamedCollective::multicast_terms() const {
   const std::int64_t links = shape_.size() - 1;
   const Rational bytes = bytes_of(spec_);
-  return {bytes, bytes * Rational(links), links, shape_.rows + shape_.cols - 2, 1};
+  const int farthest = std::max(root().x, shape_.cols - 1 - root().x) + std::max(root().y, shape_.rows - 1 - root().y);
+  return {bytes, bytes * Rational(links), links, farthest, 1};
 }
 
 /// 2 (P - 1) rounds, in each of which every tile sends a share: P - 1 of them over one link, one over P - 1 links back. A share
@@ -113,7 +125,7 @@ models::SpatialTerms StreamedCollective::ring_terms() const {
 
 std::optional<Cycle> StreamedCollective::reduce_bound() const {
   const bool line = shape_.rows == 1 || shape_.cols == 1;
-  if (spec_.kind != StreamedKind::reduce || !line) return std::nullopt;
+  if (spec_.kind != StreamedKind::reduce || !line || spec_.root != StreamedRoot::corner) return std::nullopt;
   return models::line_reduce_bound(hardware_, shape_.size(), spec_.bytes.bytes);
 }
 

@@ -11,15 +11,18 @@
 
 namespace wafersim::workloads {
 
-/// What a streamed collective does with a vector on each tile of a rectangle. Its root is the north-west tile.
+/// What a streamed collective does with a vector on each tile of a rectangle.
 enum class StreamedKind {
   reduce,     ///< the root gets the sum of all vectors
   broadcast,  ///< all get the root's
   all_reduce  ///< all get the sum
 };
 
-/// How. All but `ring` and `router_multicast` are trees towards the root: along each row to its first tile, and along the
-/// first column. Of the tiles 0 .. P-1 of a row or column tile i > 0 sends
+/// Where its root is: the north-west tile, or the tile in the middle (column cols / 2, row rows / 2).
+enum class StreamedRoot { corner, center };
+
+/// How. All but `ring` and `router_multicast` are trees towards the root: along each row to the tile in the root's column, and
+/// along that. Of the tiles 0 .. P-1 on one side of that tile, which is 0, tile i > 0 sends
 ///  * chain: to i - 1;
 ///  * star: to 0;
 ///  * tree: to i without its lowest bit (binomial tree);
@@ -38,6 +41,7 @@ struct CollectiveSpec {
   std::optional<topology::Shape> shape;   ///< in the north-west corner; absent = the whole mesh
   std::optional<StreamRelay> relay;       ///< of what a tile passes on: packet by packet, or when it has all of it; absent =
                                           ///< store_and_forward for `ring`, else cut_through
+  StreamedRoot root = StreamedRoot::corner;  ///< not of `ring`
   std::optional<int> group;               ///< S of two_phase; absent = what the cost model finds best
   Duration launch = Duration::of_cycles(0);         ///< of each tile, before it does anything
   Duration task_overhead = Duration::of_cycles(0);  ///< with store_and_forward: from what a tile has received to its use
@@ -67,13 +71,13 @@ class StreamedCollective {
 
   const topology::Shape& shape() const { return shape_; }
   StreamRelay relay() const { return relay_; }
-  /// S of two_phase along rows and along the first column; 0 otherwise.
+  /// S of two_phase along rows and along the root's column; 0 otherwise.
   int row_group() const { return row_group_; }
   int column_group() const { return column_group_; }
   Trace trace() const;
   /// By models::spatial_cost(). An all_reduce of a tree is the sum of its two parts.
   Cycle model_cycles() const;
-  /// models::line_reduce_bound() of reductions of a line.
+  /// models::line_reduce_bound() of reductions of a line to its first tile.
   std::optional<Cycle> reduce_bound() const;
 
  private:
@@ -81,6 +85,7 @@ class StreamedCollective {
 
   TileId tile(int rank) const;
   ReductionTree tree() const;
+  topology::Coord root() const;
   models::SpatialTerms multicast_terms() const;
   models::SpatialTerms ring_terms() const;
 

@@ -91,6 +91,7 @@ class StreamedCollective::Lowering {
   explicit Lowering(const StreamedCollective& collective)
       : collective_(collective),
         spec_(collective.spec_),
+        root_(collective.root().y * collective.shape().cols + collective.root().x),
         launch_(spec_.launch.cycles(collective.hardware_.clock)),
         task_overhead_(spec_.task_overhead.cycles(collective.hardware_.clock)) {
     trace_.statics.emplace_back();
@@ -113,10 +114,10 @@ class StreamedCollective::Lowering {
   Trace multicast() {
     for (int rank = 0; rank < collective_.shape().size(); ++rank) {
       TileStep step = step_of(rank);
-      if (rank == 0) {
+      if (rank == root_) {
         step.send(all_but_root(), kFromRoot, spec_.bytes.bytes, {});
       } else {
-        step.use({step.receive(collective_.tile(0), kFromRoot, spec_.bytes.bytes)});
+        step.use({step.receive(collective_.tile(root_), kFromRoot, spec_.bytes.bytes)});
       }
       step.finish();
     }
@@ -140,7 +141,9 @@ class StreamedCollective::Lowering {
 
   std::vector<TileId> all_but_root() const {
     std::vector<TileId> tiles;
-    for (int rank = 1; rank < collective_.shape().size(); ++rank) tiles.push_back(collective_.tile(rank));
+    for (int rank = 0; rank < collective_.shape().size(); ++rank) {
+      if (rank != root_) tiles.push_back(collective_.tile(rank));
+    }
     return tiles;
   }
 
@@ -150,9 +153,9 @@ class StreamedCollective::Lowering {
     for (const int child : tree.children(rank)) sums.push_back(step.receive(collective_.tile(child), kTowardsRoot, bytes));
     sums = step.use(sums);
     const bool all = spec_.kind == StreamedKind::all_reduce;
-    if (rank != 0) {
+    if (rank != root_) {
       step.send({collective_.tile(tree.parent(rank))}, kTowardsRoot, bytes, sums);
-      if (all) step.use({step.receive(collective_.tile(0), kFromRoot, bytes)});
+      if (all) step.use({step.receive(collective_.tile(root_), kFromRoot, bytes)});
     } else if (all) {
       step.send(all_but_root(), kFromRoot, bytes, sums);
     }
@@ -160,7 +163,7 @@ class StreamedCollective::Lowering {
 
   void pass_down(TileStep& step, const ReductionTree& tree, int rank) {
     std::vector<OpId> received;
-    if (rank != 0) received.push_back(step.receive(collective_.tile(tree.parent(rank)), kFromRoot, spec_.bytes.bytes));
+    if (rank != root_) received.push_back(step.receive(collective_.tile(tree.parent(rank)), kFromRoot, spec_.bytes.bytes));
     received = step.use(received);
     std::optional<OpId> last;
     for (const int child : tree.children(rank)) {
@@ -195,6 +198,7 @@ class StreamedCollective::Lowering {
 
   const StreamedCollective& collective_;
   const CollectiveSpec& spec_;
+  int root_;
   Cycle launch_;
   Cycle task_overhead_;
   Trace trace_;

@@ -13,6 +13,7 @@ namespace {
 
 using workloads::StreamedAlgorithm;
 using workloads::StreamedKind;
+using workloads::StreamedRoot;
 using workloads::StreamRelay;
 
 bool in_sample(const WseRow& row) {
@@ -91,6 +92,30 @@ TEST(WseCollectives, AnAllReduceOfAChainOverlapsReductionAndBroadcast) {
   EXPECT_EQ(cycles(), overlapped);
 }
 
+/// Both halves of a line reach its middle at once, and then wait for each other at the one ramp.
+TEST(WseCollectives, ARootInTheMiddleHalvesTheWay) {
+  for (const int half : {1, 4, 30}) {
+    const topology::Mesh mesh({{1, 2 * half + 1}, {}, {}});
+    const models::HardwareModel hardware = wse_line(2 * half + 1);
+    workloads::CollectiveSpec spec;
+    spec.root = StreamedRoot::center;
+    const auto cycles = [&] {
+      const workloads::StreamedCollective collective(spec, hardware, mesh);
+      return isolated_number([&] { return run_trace(mesh, hardware, collective.trace()).cycles; });
+    };
+    const auto hops = static_cast<Cycle>(half);
+    for (const Bytes wavelets : {1, 8}) {
+      spec.bytes = {4 * wavelets};
+      spec.kind = StreamedKind::reduce;
+      spec.algorithm = StreamedAlgorithm::chain;
+      EXPECT_EQ(cycles(), 6 * hops + 2 * wavelets) << half;
+      spec.kind = StreamedKind::broadcast;
+      spec.algorithm = StreamedAlgorithm::router_multicast;
+      EXPECT_EQ(cycles(), wavelets + hops + 5) << half;
+    }
+  }
+}
+
 /// All algorithms of all kinds on lines and rectangles, in pieces and whole: sound traces that end, no faster than the way of
 /// one element, and the same in any order of visits.
 TEST(WseCollectives, AllOfThemEndOnAnyRectangle) {
@@ -101,8 +126,11 @@ TEST(WseCollectives, AllOfThemEndOnAnyRectangle) {
       for (const StreamedAlgorithm algorithm : {StreamedAlgorithm::chain, StreamedAlgorithm::star, StreamedAlgorithm::tree,
                                                 StreamedAlgorithm::two_phase, StreamedAlgorithm::ring,
                                                 StreamedAlgorithm::router_multicast}) {
-        for (const StreamRelay relay : {StreamRelay::cut_through, StreamRelay::store_and_forward}) {
+        for (const auto& [relay, root] : {std::pair(StreamRelay::cut_through, StreamedRoot::corner),
+                                          std::pair(StreamRelay::store_and_forward, StreamedRoot::corner),
+                                          std::pair(StreamRelay::cut_through, StreamedRoot::center)}) {
           workloads::CollectiveSpec spec;
+          spec.root = root;
           spec.kind = kind;
           spec.algorithm = algorithm;
           spec.relay = relay;
@@ -124,7 +152,8 @@ TEST(WseCollectives, AllOfThemEndOnAnyRectangle) {
           if (relay == StreamRelay::cut_through) {
             EXPECT_EQ(straight, cycles(true));
           }
-          const int farthest = shape.rows + shape.cols - 2;
+          const bool corner = root == StreamedRoot::corner;
+          const int farthest = corner ? shape.rows + shape.cols - 2 : shape.rows / 2 + shape.cols / 2;
           EXPECT_GE(straight, models::message_latency(hardware, 4, farthest));
         }
       }
