@@ -18,18 +18,6 @@ int lane_of(topology::Hop hop, models::NicPorts ports) {
 
 }  // namespace
 
-const char* to_string(CostModel model) {
-  switch (model) {
-    case CostModel::alpha_beta_contention:
-      return "alpha_beta_contention";
-    case CostModel::alpha_beta:
-      return "alpha_beta";
-    case CostModel::roofline:
-      return "roofline";
-  }
-  return "?";
-}
-
 Cycle rounded_up(double time) { return static_cast<Cycle>(std::ceil(time - kRounding)); }
 
 MessageTiming::MessageTiming(const models::HardwareModel& hardware, const topology::Mesh& mesh,

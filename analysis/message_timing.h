@@ -11,13 +11,7 @@
 
 namespace wafersim::analysis {
 
-/// How much of the machine a prediction looks at.
-enum class CostModel : std::uint8_t {
-  alpha_beta_contention,  ///< messages take alpha + bytes / rate and wait for each other at the links of their real routes
-  alpha_beta,             ///< messages take what they take on an idle wafer
-  roofline,               ///< messages cost nothing: operations only
-};
-const char* to_string(CostModel model);
+using models::CostModel;
 
 /// The ports that messages pass: their rates, and until when they are taken. A message passes whole, in the order in which its
 /// head comes to a port.

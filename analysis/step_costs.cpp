@@ -6,27 +6,25 @@
 
 namespace wafersim::analysis {
 
-StepCosts::StepCosts(const workloads::Trace& trace, const workloads::Mapping& mapping, const workloads::PlanSpec& plan,
-                     const models::HardwareModel& hardware, const topology::Mesh& mesh,
-                     const topology::RoutingPolicy& routing, CostModel model, std::uint64_t seed)
-    : trace_(trace),
-      mesh_(mesh),
-      code_(trace, hardware),
-      messages_(hardware, mesh, routing, model, seed),
-      replay_(code_, hardware, messages_, mesh),
-      uniform_(mesh.uniform() && !mesh.has_faults() && !mesh.wraps()) {
-  const auto stages = static_cast<std::size_t>(trace.pipeline_stages);
+StepCosts::StepCosts(const CostInput& input)
+    : trace_(input.trace),
+      mesh_(input.mesh),
+      code_(input.trace, input.hardware),
+      messages_(input.hardware, input.mesh, input.routing, input.model, input.seed),
+      replay_(code_, input.hardware, messages_, input.mesh),
+      uniform_(input.mesh.uniform() && !input.mesh.has_faults() && !input.mesh.wraps()) {
+  const auto stages = static_cast<std::size_t>(trace_.pipeline_stages);
   representatives_.resize(stages);
   members_.resize(stages);
   all_members_.resize(stages);
-  for (const workloads::TileBinding& tile : trace.tiles) {
+  for (const workloads::TileBinding& tile : trace_.tiles) {
     const auto stage = static_cast<std::size_t>(tile.stage);
     stage_by_tile_[tile.tile] = tile.stage;
     all_members_[stage].push_back(&tile);
-    if (tile.group / trace.pipeline_stages < plan.ep) members_[stage].push_back(&tile);
+    if (tile.group / trace_.pipeline_stages < input.plan.ep) members_[stage].push_back(&tile);
     workloads::Ranks first;
     first.pp = tile.stage;
-    if (mapping.tile(first) == tile.tile) representatives_[stage] = &tile;
+    if (input.mapping.tile(first) == tile.tile) representatives_[stage] = &tile;
   }
 }
 
@@ -105,6 +103,14 @@ ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint
   return cost;
 }
 
+/// Each tile's causes up to its own result, and from there to the last one's nothing: the share of one of the replicas.
+CauseCycles StepCosts::per_replica(const Played& played, const std::vector<PlayedTile>& tiles) const {
+  const double replicas = static_cast<double>(all_members_.front().size()) / static_cast<double>(members_.front().size());
+  CauseCycles causes = played.steps.front().causes;
+  causes.other += static_cast<double>(tiles.size()) * static_cast<double>(played.steps.front().end) - causes.total();
+  return causes * (1.0 / replicas);
+}
+
 const BackgroundCost& StepCosts::background(int stage, std::uint32_t step) {
   const auto [found, fresh] =
       background_.try_emplace({place_key(stage), program_of(stage).steps[step].step_template});
@@ -112,7 +118,7 @@ const BackgroundCost& StepCosts::background(int stage, std::uint32_t step) {
     std::vector<PlayedTile> tiles;
     add(tiles, all_members_[static_cast<std::size_t>(stage)], stage, {step});
     const Played played = replay_.play(tiles);
-    found->second = {played.steps.front().end, played.vector_busy, played.ports, tile_of(stage).tile};
+    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports, tile_of(stage).tile};
   }
   return found->second;
 }
@@ -129,7 +135,7 @@ const BackgroundCost& StepCosts::together(const std::vector<std::optional<std::u
       if (steps[stage]) add(tiles, all_members_[stage], static_cast<int>(stage), {*steps[stage]});
     }
     const Played played = replay_.play(tiles);
-    found->second = {played.steps.front().end, played.vector_busy, played.ports, kNoTile};
+    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports, kNoTile};
   }
   return found->second;
 }

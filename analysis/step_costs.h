@@ -27,22 +27,32 @@ struct ForegroundCost {
   TileId at = kNoTile;                      ///< the representative of that stage
 };
 
-/// What a step costs that overlaps with others.
+/// What a step costs that overlaps with others, or that all stages do together.
 struct BackgroundCost {
   Cycle alone = 0;  ///< from start to end with links of its own
+  CauseCycles causes;  ///< of these cycles, summed over the tiles of a replica
   Cycle vector_busy = 0;
   std::vector<MessageTiming::Usage> ports;
   TileId at = kNoTile;
+};
+
+/// A lowered plan and the machine that it runs on. All must outlive what is made from it.
+struct CostInput {
+  const workloads::Trace& trace;
+  const workloads::Mapping& mapping;
+  const workloads::PlanSpec& plan;
+  const models::HardwareModel& hardware;
+  const topology::Mesh& mesh;
+  const topology::RoutingPolicy& routing;
+  CostModel model = CostModel::alpha_beta_contention;
+  std::uint64_t seed = 1;  ///< of routes that are drawn
 };
 
 /// The costs of the steps of a trace, found by playing each kind of step once: a step's templates say what it costs, so steps
 /// with equal templates have equal costs, whatever their microbatch, layer and stage.
 class StepCosts {
  public:
-  /// All must outlive this.
-  StepCosts(const workloads::Trace& trace, const workloads::Mapping& mapping, const workloads::PlanSpec& plan,
-            const models::HardwareModel& hardware, const topology::Mesh& mesh, const topology::RoutingPolicy& routing,
-            CostModel model, std::uint64_t seed);
+  explicit StepCosts(const CostInput& input);
 
   /// The tile that stands for a stage: that of the first ranks of the first replica.
   const workloads::TileBinding& tile_of(int stage) const { return *representatives_[static_cast<std::size_t>(stage)]; }
@@ -64,6 +74,7 @@ class StepCosts {
   using Members = std::vector<const workloads::TileBinding*>;
   std::uint32_t index_in(const workloads::TileBinding& tile, const workloads::Step& step);
   void add(std::vector<PlayedTile>& tiles, const Members& members, int stage, const std::vector<std::uint32_t>& steps);
+  CauseCycles per_replica(const Played& played, const std::vector<PlayedTile>& tiles) const;
   ForegroundCost play_foreground(int stage, const std::vector<std::uint32_t>& steps, bool after);
   /// Whether a template costs the same wherever it runs on the wafer.
   int place_key(int stage) const { return uniform_ ? 0 : stage; }

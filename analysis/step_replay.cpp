@@ -1,6 +1,8 @@
 #include "analysis/step_replay.h"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include "base/error.h"
 
@@ -37,6 +39,10 @@ CauseCycles CauseCycles::operator*(double times) const {
   for (double& cycles : result.waiting) cycles *= times;
   result.other *= times;
   return result;
+}
+
+double CauseCycles::total() const {
+  return std::accumulate(waiting.begin(), waiting.end(), compute + memory_stall + other);
 }
 
 StepReplay::StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,

@@ -27,6 +27,7 @@ struct CauseCycles {
   CauseCycles& operator+=(const CauseCycles& more);
   CauseCycles operator-(const CauseCycles& less) const;
   CauseCycles operator*(double times) const;
+  double total() const;
 };
 
 /// What came of the n-th step that was played, of all tiles together.

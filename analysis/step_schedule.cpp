@@ -157,7 +157,9 @@ class Schedule {
     if (waits > before) end = std::max(end, waits + cost.alone);
     const Cycle others = end;
     if (cost.waits) end = std::max(end, start.arrival + cost.late);
-    account(cost, static_cast<double>(others - busy), static_cast<double>(end - others), static_cast<double>(start.flight));
+    count(cost.causes);
+    count_background(others - std::min(busy, others));
+    count_outside(end - others, start.flight);
     for (const Boundary& out : boundaries(step.step_template)) {
       if (!out.sends) continue;
       const auto to = static_cast<std::size_t>(costs_.stage_of_peer(static_cast<int>(s), out.peer));
@@ -239,8 +241,14 @@ class Schedule {
       start = std::max(start, ready(stages_[s], program(s), next_step(s)));
     }
     const BackgroundCost& cost = costs_.together(steps);
+    count(cost.causes);
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       if (!steps[s]) continue;
+      const Stage& stage = stages_[s];
+      const Cycle busy = stage.before ? stage.ends[*stage.before] : 0;
+      const Cycle own = ready(stage, program(s), next_step(s));
+      count_background(own - std::min(busy, own));
+      count_outside(start - own, 0);
       stages_[s].meets = false;
       close(s, next_step(s), start + cost.alone);
     }
@@ -249,25 +257,55 @@ class Schedule {
 
   const Step& next_step(std::size_t s) const { return program(s).steps[stages_[s].next]; }
 
-  /// `others`: cycles that a stage waited for background steps, `outside`: for another stage.
-  void account(const ForegroundCost& cost, double others, double outside, double flight) {
+  void count(const CauseCycles& causes) {
+    breakdown_.compute += causes.compute;
+    breakdown_.memory_stall += causes.memory_stall;
+    for (std::size_t axis = 0; axis < breakdown_.exposed.size(); ++axis) breakdown_.exposed[axis] += causes.waiting[axis];
+    breakdown_.idle += causes.other + causes.waiting[static_cast<std::size_t>(Axis::none)];
+  }
+
+  /// All tiles of a stage wait for another stage: for `flight` cycles for a message on its way, before that for its sender.
+  void count_outside(Cycle cycles, Cycle flight) {
     const auto tiles = static_cast<double>(costs_.tiles_per_stage());
-    causes_.compute += cost.causes.compute;
-    causes_.memory_stall += cost.causes.memory_stall;
-    for (std::size_t axis = 0; axis < causes_.exposed.size(); ++axis) causes_.exposed[axis] += cost.causes.waiting[axis];
-    causes_.idle += cost.causes.other + cost.causes.waiting[static_cast<std::size_t>(Axis::none)];
-    causes_.exposed[static_cast<std::size_t>(Axis::dp)] += tiles * others;
-    causes_.exposed[static_cast<std::size_t>(Axis::pp)] += tiles * std::min(outside, flight);
-    causes_.bubble += tiles * std::max(0.0, outside - flight);
+    breakdown_.exposed[static_cast<std::size_t>(Axis::pp)] += tiles * static_cast<double>(std::min(cycles, flight));
+    breakdown_.bubble += tiles * static_cast<double>(cycles - std::min(cycles, flight));
+  }
+
+  /// All tiles of a stage wait for a background step.
+  void count_background(Cycle cycles) {
+    const auto tiles = static_cast<double>(costs_.tiles_per_stage());
+    breakdown_.exposed[static_cast<std::size_t>(Axis::dp)] += tiles * static_cast<double>(cycles);
   }
 
   Prediction finish() {
     Prediction result;
     result.iteration_ends = ends_;
     for (const Stage& stage : stages_) result.cycles = std::max(result.cycles, stage.last);
-    result.tiles = trace_.tiles.size();
-    result.causes = causes_;
+    for (const Stage& stage : stages_) {
+      const Cycle busy = stage.before ? stage.ends[*stage.before] : 0;
+      count_background(stage.last - std::min(busy, stage.last));
+      (stages_.size() > 1 ? breakdown_.bubble : breakdown_.idle) +=
+          static_cast<double>(costs_.tiles_per_stage()) * static_cast<double>(result.cycles - stage.last);
+    }
+    const double all = static_cast<double>(costs_.tiles_per_stage() * stages_.size()) * static_cast<double>(result.cycles);
+    result.breakdown = fractions(all);
     return result;
+  }
+
+  /// What of all cycles has another cause is idle.
+  Breakdown fractions(double all) const {
+    Breakdown part = breakdown_;
+    if (all == 0) {
+      part.idle = 1;
+      return part;
+    }
+    part.compute /= all;
+    part.memory_stall /= all;
+    for (double& axis : part.exposed) axis /= all;
+    part.bubble /= all;
+    part.idle = 0;
+    part.idle = std::max(0.0, 1.0 - part.total());
+    return part;
   }
 
   struct Arrival {
@@ -282,7 +320,7 @@ class Schedule {
   double latest_free_ = 0;
   std::unordered_map<std::uint64_t, Arrival> arrivals_;
   std::unordered_map<std::uint32_t, std::vector<Boundary>> boundaries_;
-  PredictedCauses causes_;
+  Breakdown breakdown_;  ///< cycles of all tiles
 };
 
 }  // namespace
