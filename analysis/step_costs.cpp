@@ -6,6 +6,20 @@
 
 namespace wafersim::analysis {
 
+namespace {
+
+/// Tiles have their results at different times, before and after a step: makes the sum of their causes that of the last ones.
+void fill(CauseCycles& causes, double cycles) {
+  const double total = causes.total();
+  if (total > cycles) {
+    causes = causes * (cycles / total);
+  } else {
+    causes.other += cycles - total;
+  }
+}
+
+}  // namespace
+
 StepCosts::StepCosts(const CostInput& input)
     : trace_(input.trace),
       mesh_(input.mesh),
@@ -78,6 +92,7 @@ ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint
   cost.alone = cost.after = own.end;
   cost.waits = own.waits_outside;
   cost.causes = own.causes;
+  fill(cost.causes, static_cast<double>(tiles.size()) * static_cast<double>(cost.after));
   cost.ports = alone.ports;
   cost.vector_busy = alone.vector_busy;
   cost.at = tile_of(stage).tile;
@@ -94,6 +109,7 @@ ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint
   const PlayedStep &first = both.steps.front(), &last = both.steps.back();
   cost.after = last.end - std::min(first.end, last.end);
   cost.causes = (last.causes - first.causes) * (static_cast<double>(members.size()) / static_cast<double>(tiles.size()));
+  fill(cost.causes, static_cast<double>(members.size()) * static_cast<double>(cost.after));
   for (std::size_t i = 1; i + 1 < steps.size(); ++i) {
     cost.background_ends.push_back(both.steps[i].end - std::min(first.end, both.steps[i].end));
     const std::uint32_t used = program_of(stage).steps[steps[i]].step_template;
@@ -103,11 +119,11 @@ ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint
   return cost;
 }
 
-/// Each tile's causes up to its own result, and from there to the last one's nothing: the share of one of the replicas.
+/// The share of one of the replicas.
 CauseCycles StepCosts::per_replica(const Played& played, const std::vector<PlayedTile>& tiles) const {
   const double replicas = static_cast<double>(all_members_.front().size()) / static_cast<double>(members_.front().size());
   CauseCycles causes = played.steps.front().causes;
-  causes.other += static_cast<double>(tiles.size()) * static_cast<double>(played.steps.front().end) - causes.total();
+  fill(causes, static_cast<double>(tiles.size()) * static_cast<double>(played.steps.front().end));
   return causes * (1.0 / replicas);
 }
 

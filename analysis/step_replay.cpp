@@ -47,7 +47,15 @@ double CauseCycles::total() const {
 
 StepReplay::StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,
                        const topology::Mesh& mesh)
-    : trace_(trace), hardware_(hardware), messages_(messages), mesh_(mesh) {}
+    : trace_(trace), hardware_(hardware), messages_(messages), mesh_(mesh) {
+  if (hardware.dram_capacity == 0) return;
+  for (const workloads::TileBinding& tile : trace.trace().tiles) ++dies_[die_of(tile.tile)].used;
+}
+
+std::uint32_t StepReplay::die_of(TileId tile) const {
+  const topology::Coord at = mesh_.coord(tile);
+  return static_cast<std::uint32_t>((at.y / hardware_.dram_die.rows) * mesh_.cols() + at.x / hardware_.dram_die.cols);
+}
 
 std::uint64_t StepReplay::match_key(TileId source, TileId destination, std::uint64_t key) const {
   std::uint64_t mixed = key ^ (std::uint64_t{source} << 32 | destination) * 0x9e3779b97f4a7c15ULL;
@@ -66,7 +74,10 @@ Played StepReplay::play(const std::vector<PlayedTile>& tiles, Cycle outside) {
   waiting_.clear();
   flights_.clear();
   free_flights_.clear();
-  dram_free_.clear();
+  for (auto& [die, state] : dies_) state.free = state.playing = 0;
+  for (const PlayedTile& tile : tiles) {
+    if (!dies_.empty()) ++dies_.at(die_of(tile.binding->tile)).playing;
+  }
   tiles_.assign(tiles.size(), {});
   played_ = {};
   played_.steps.resize(tiles.front().steps.size());
@@ -411,11 +422,10 @@ bool StepReplay::start(std::uint32_t index, sim::Engine engine, std::uint32_t sl
   running = {true, slot, op, now_, compiled.sram_cycles, compiled.compute_cycles, nic_busy(tile)};
   Cycle until = now_ + std::max(compiled.compute_cycles, compiled.sram_cycles);
   if (dram != 0) {
-    const topology::Coord at = mesh_.coord(tile.binding->tile);
-    const auto die = static_cast<std::uint32_t>((at.y / hardware_.dram_die.rows) * mesh_.cols() + at.x / hardware_.dram_die.cols);
-    double& free = dram_free_[die];
-    free = std::max(free, static_cast<double>(now_)) + static_cast<double>(dram) / hardware_.dram_bytes_per_cycle.to_double();
-    until = std::max(until, rounded_up(free));
+    Die& die = dies_.at(die_of(tile.binding->tile));
+    const double bytes = static_cast<double>(dram) * die.used / die.playing;
+    die.free = std::max(die.free, static_cast<double>(now_)) + bytes / hardware_.dram_bytes_per_cycle.to_double();
+    until = std::max(until, rounded_up(die.free));
   }
   post(until, kEngine, index, static_cast<std::uint32_t>(engine), 0);
   return true;

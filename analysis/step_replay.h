@@ -55,6 +55,7 @@ class StepReplay {
   StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,
              const topology::Mesh& mesh);
 
+  /// Tiles of a die that take no part use its DRAM as much as those that do.
   /// Starts at cycle 0 with idle engines and free links. Steps that are not played count as over; messages from tiles that do
   /// not take part arrive at `outside`. Throws InternalError when the steps wait for each other in a circle.
   Played play(const std::vector<PlayedTile>& tiles, Cycle outside = 0);
@@ -152,7 +153,13 @@ class StepReplay {
   };
   std::vector<Done> done_;
   std::vector<std::uint32_t> dirty_;
-  std::unordered_map<std::uint32_t, double> dram_free_;
+  std::uint32_t die_of(TileId tile) const;
+  struct Die {
+    std::uint32_t used = 0;     ///< tiles of the trace
+    std::uint32_t playing = 0;  ///< of these, that take part
+    double free = 0;
+  };
+  std::unordered_map<std::uint32_t, Die> dies_;  ///< none without DRAM
   Played played_;
 };
 

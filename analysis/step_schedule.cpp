@@ -104,8 +104,12 @@ class Schedule {
     return first;
   }
 
+  /// A step in which stages wait for each other: sums of tied tables, and the optimizer unless it goes without the gradient norm.
   bool is_joint(const Step& step) const {
-    return step.kind == StepKind::optimizer || trace_.templates[step.step_template].name == "gradient_sync.tied";
+    const workloads::StepTemplate& of = trace_.templates[step.step_template];
+    if (step.kind == StepKind::gradient_sync) return of.name == "gradient_sync.tied";
+    if (step.kind != StepKind::optimizer) return false;
+    return std::any_of(of.ops.begin(), of.ops.end(), [](const Op& op) { return op.kind == OpKind::send || op.kind == OpKind::receive; });
   }
 
   std::optional<Start> start_of(std::size_t s) {
@@ -117,9 +121,9 @@ class Schedule {
     if (stage.meets) return std::nullopt;
     Start start{s, 0, ready(stage, of, step), 0, 0, stage.next, nullptr};
     start.at = start.waits;
-    while (start.foreground < of.steps.size() && of.steps[start.foreground].background) ++start.foreground;
-    const bool last = start.foreground == of.steps.size() || is_joint(of.steps[start.foreground]);
-    if (last) return start;
+    const auto joint_or_over = [&] { return start.foreground == of.steps.size() || is_joint(of.steps[start.foreground]); };
+    while (!joint_or_over() && of.steps[start.foreground].background) ++start.foreground;
+    if (joint_or_over()) return start;
     const Step& foreground = of.steps[start.foreground];
     start.cost = &costs_.foreground(static_cast<int>(s), start.foreground, stage.before);
     if (!start.cost->waits) return start;
@@ -224,15 +228,13 @@ class Schedule {
 
   /// Steps in which stages wait for each other, once all that take part have come there.
   bool meet() {
-    // Tied tables come before the optimizer, on two stages only.
-    bool any = false, tied = false;
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      if (stages_[s].next == program(s).steps.size()) continue;
-      if (!stages_[s].meets) return false;
-      any = true;
-      tied = tied || next_step(s).kind == StepKind::gradient_sync;
-    }
-    if (!any) return false;
+    // Tied tables come before the optimizer, on the two ends only.
+    const auto at = [&](std::size_t s, StepKind kind) { return stages_[s].meets && next_step(s).kind == kind; };
+    const std::size_t last = stages_.size() - 1;
+    const bool tied = at(0, StepKind::gradient_sync) && at(last, StepKind::gradient_sync);
+    bool all = true;
+    for (std::size_t s = 0; s < stages_.size(); ++s) all = all && at(s, StepKind::optimizer);
+    if (!tied && !all) return false;
     std::vector<std::optional<std::uint32_t>> steps(stages_.size());
     Cycle start = 0;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -241,14 +243,14 @@ class Schedule {
       start = std::max(start, ready(stages_[s], program(s), next_step(s)));
     }
     const BackgroundCost& cost = costs_.together(steps);
-    count(cost.causes);
+    if (!tied) count(cost.causes);
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       if (!steps[s]) continue;
       const Stage& stage = stages_[s];
       const Cycle busy = stage.before ? stage.ends[*stage.before] : 0;
       const Cycle own = ready(stage, program(s), next_step(s));
-      count_background(own - std::min(busy, own));
-      count_outside(start - own, 0);
+      if (!tied) count_background(own - std::min(busy, own));
+      if (!tied) count_outside(start - own, 0);
       stages_[s].meets = false;
       close(s, next_step(s), start + cost.alone);
     }

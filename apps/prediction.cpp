@@ -32,10 +32,10 @@ void refuse_options(const RunArguments& arguments) {
 
 }  // namespace
 
-analysis::Prediction predict(const PreparedRun& run) {
+analysis::Prediction predict(const PreparedRun& run, models::CostModel model) {
   const workloads::Trace& trace = run.plan.trace;
   analysis::StepCosts costs({trace, run.plan.mapping, run.scenario.plan, run.hardware, run.mesh, run.routing(),
-                             run.hardware.cost_model, run.scenario.seed});
+                             model, run.scenario.seed});
   return analysis::predict(costs, trace);
 }
 
@@ -44,7 +44,7 @@ ExitStatus run_prediction(const RunArguments& arguments, const PreparedRun& run,
   report::prepare_directory(directory, arguments.force);
   const auto start = std::chrono::steady_clock::now();
   const std::clock_t cpu = std::clock();
-  const analysis::Prediction prediction = predict(run);
+  const analysis::Prediction prediction = predict(run, run.hardware.cost_model);
   sim::Measurements effort;
   effort.cycles = prediction.cycles;
   effort.engine.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -7,8 +7,8 @@
 
 namespace wafersim::apps {
 
-/// The iteration of a scenario as the analytic model sees it, with the cost model that its hardware names.
-analysis::Prediction predict(const PreparedRun& run);
+/// The iterations of a scenario as the analytic model sees them.
+analysis::Prediction predict(const PreparedRun& run, models::CostModel model);
 
 /// `wafersim run` with network.fidelity: analytic. Throws Error for options that need a simulation.
 ExitStatus run_prediction(const RunArguments& arguments, const PreparedRun& run, const std::string& directory);
