@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "apps/interrupt.h"
-#include "base/csv.h"
 #include "base/error.h"
 #include "report/csv_table.h"
 #include "report/trial_report.h"
@@ -34,9 +33,17 @@ constexpr int kCannotStart = 127;
 
 ModelAnswer failed(std::string fault) { return {std::nullopt, std::nullopt, std::move(fault)}; }
 
+/// Without white space at either end, line breaks included.
+std::string_view bare(std::string_view text) {
+  constexpr const char* kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
 /// A number above 0 that the text is all of.
 std::optional<double> positive_number(std::string_view text) {
-  const std::string copy(trimmed(text));
+  const std::string copy(bare(text));
   if (copy.empty()) return std::nullopt;
   char* end = nullptr;
   const double value = std::strtod(copy.c_str(), &end);
@@ -46,7 +53,7 @@ std::optional<double> positive_number(std::string_view text) {
 
 /// One line, shortened.
 std::string shown(std::string_view text) {
-  std::string line(trimmed(text).substr(0, kShown));
+  std::string line(bare(text).substr(0, kShown));
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }

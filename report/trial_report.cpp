@@ -274,8 +274,8 @@ std::string trial_text(const Trial& trial) {
   for (const TrialModel& model : trial.models) {
     const TrialScores of = scores(trial, model);
     const auto& [points, mape, median, p95, worst, bias, r2, tau] = of.errors;
-    text += fmt::format("  {:<{}}  {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8.4f} {:>7.4f}", model.name, width, points,
-                        percent_text(mape), percent_text(median), percent_text(p95), percent_text(worst), percent_text(bias), r2, tau);
+    text += fmt::format("  {:<{}}  {:>6}", model.name, width, points);
+    if (points > 0) text += fmt::format(" {:>9} {:>9} {:>9} {:>9} {:>9} {:>8.4f} {:>7.4f}", percent_text(mape), percent_text(median), percent_text(p95), percent_text(worst), percent_text(bias), r2, tau);
     if (of.choices.groups > 0) {
       text += fmt::format(" {:>5.0f} % {:>9} {:>9}", 100 * of.choices.best_picked, percent_text(of.choices.regret),
                           percent_text(of.choices.top3_regret));
