@@ -81,6 +81,13 @@ const ForegroundCost& StepCosts::foreground(int stage, std::uint32_t step, std::
   return found->second;
 }
 
+Cycle StepCosts::pair(int stage, std::uint32_t before, std::uint32_t step) {
+  std::vector<PlayedTile> tiles;
+  add(tiles, members_[static_cast<std::size_t>(stage)], stage, {before, step});
+  const Played both = replay_.play(tiles);
+  return both.steps[1].end - std::min(both.steps[0].end, both.steps[1].end);
+}
+
 /// `steps`: the foreground step, with `after` the one before it and the background steps between them first.
 ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint32_t>& steps, bool after) {
   const Members& members = members_[static_cast<std::size_t>(stage)];

@@ -65,6 +65,8 @@ class StepCosts {
   /// Of a step of the model, after another one (of the same stage) or, without one, at the start, with the background steps that
   /// the program has between the two.
   const ForegroundCost& foreground(int stage, std::uint32_t step, std::optional<std::uint32_t> before);
+  /// ForegroundCost::after of a step behind one that the program has elsewhere.
+  Cycle pair(int stage, std::uint32_t before, std::uint32_t step);
   /// Of a sum or gather of a stage, over all replicas.
   const BackgroundCost& background(int stage, std::uint32_t step);
   /// Of a step that all stages do at once, `steps` by stage; what the stages in `steps` with no value do not do.

@@ -209,9 +209,9 @@ void StepReplay::open_steps(std::uint32_t index) {
     const workloads::Step& step = tile.program->steps[(*tile.steps)[tile.next]];
     for (std::uint32_t i = 0; i < step.wait_count; ++i) {
       const std::uint32_t before = tile.program->waits[step.first_wait + i];
-      const auto found = std::lower_bound(tile.steps->begin(), tile.steps->end(), before);
-      if (found == tile.steps->end() || *found != before) continue;
-      if (!tile.result_there[static_cast<std::size_t>(found - tile.steps->begin())]) return;
+      std::uint32_t number = tile.next;  // from behind: what a step waits for is not far back
+      while (number > 0 && (*tile.steps)[number - 1] != before) --number;
+      if (number > 0 && !tile.result_there[number - 1]) return;
     }
     std::uint32_t slot = 0;
     if (tile.free_slots.empty()) {

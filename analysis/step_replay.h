@@ -15,7 +15,7 @@ namespace wafersim::analysis {
 /// Some steps of the program of one tile, in order.
 struct PlayedTile {
   const workloads::TileBinding* binding = nullptr;
-  std::vector<std::uint32_t> steps;  ///< indices into its program, ascending; every tile has as many
+  std::vector<std::uint32_t> steps;  ///< indices into its program, in the order in which they open; every tile has as many
 };
 
 /// Cycles of tiles by cause, summed over tiles.
