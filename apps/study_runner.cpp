@@ -14,7 +14,6 @@
 #include <sstream>
 #include <thread>
 
-#include "apps/child_processes.h"
 #include "apps/directory_name.h"
 #include "apps/interrupt.h"
 #include "base/error.h"
@@ -30,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxMessage = 4000;
 constexpr const char* kLock = ".lock";
+constexpr const char* kWork = ".work";
 
 std::vector<report::StudySetting> pairs_of(const std::vector<config::Setting>& settings) {
   std::vector<report::StudySetting> pairs;
@@ -113,67 +113,124 @@ fs::path study_directory(const std::string& given, const config::Study& study) {
   return given.empty() ? fs::path("runs") / directory_name(study.name) : fs::path(given);
 }
 
-StudyRunner::~StudyRunner() {
+PointRunner::PointRunner(const StudyRunOptions& options, const config::Study& study, int rank)
+    : options_(options),
+      study_(study),
+      work_(fs::path(options.directory) / kWork / std::to_string(rank)),
+      runs_(fs::path(options.directory) / "runs") {}
+
+PointRunner::~PointRunner() {
   std::error_code ignored;
   fs::remove_all(work_, ignored);
+  fs::remove(work_.parent_path(), ignored);  // of the last rank
 }
 
-bool StudyRunner::run(const std::vector<std::uint64_t>& numbers) {
-  fs::remove_all(work_);
+void PointRunner::start(std::uint64_t number) {
   fs::create_directories(work_);
-  StudyProgress progress(!options_.quiet, numbers.size());
-  std::deque<std::uint64_t> waiting(numbers.begin(), numbers.end());
-  std::size_t ended = 0;
-  ChildProcesses children;
-  while (!InterruptGuard::interrupted() && (!waiting.empty() || children.running() != 0)) {
-    while (!waiting.empty() && children.running() < jobs()) {
-      start(waiting.front(), children);
-      waiting.pop_front();
-    }
-    if (const auto child = children.wait()) {
-      record(child->number, child->status);
-      progress.update(++ended, failed_);
-    }
-  }
-  if (!InterruptGuard::interrupted()) return true;
-  children.interrupt();
-  while (children.running() != 0) children.wait();
-  return false;
-}
-
-std::size_t StudyRunner::jobs() const {
-  return options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
-}
-
-void StudyRunner::start(std::uint64_t number, ChildProcesses& children) const {
-  const bool traffic = study_.command == config::StudyCommand::traffic;
-  std::vector<std::string> words{traffic ? "traffic" : "run", study_.scenario, "-o", place_of(number).string(), "--force"};
-  if (!traffic) words.emplace_back("--quiet");
+  std::vector<std::string> words{of_traffic() ? "traffic" : "run", study_.scenario, "-o", place_of(number).string(), "--force"};
+  if (!of_traffic()) words.emplace_back("--quiet");
   for (const std::string& override_text : overrides_of(study_, study_.points[number - 1])) {
     words.emplace_back("--set");
     words.push_back(override_text);
   }
-  children.start(number, words, log_of(number));
+  children_.start(number, words, log_of(number));
 }
 
-void StudyRunner::record(std::uint64_t number, int status) {
-  if (status == static_cast<int>(ExitStatus::interrupted) || InterruptGuard::interrupted()) return;
-  const bool traffic = study_.command == config::StudyCommand::traffic;
-  const fs::path result = place_of(number) / (traffic ? report::kTrafficFile : report::kSummaryFile);
-  report::PointOutcome outcome;
-  outcome.exit_status = status;
-  if (status == 0) outcome.result = report::read_file(result);
-  if (outcome.result.empty()) {
-    outcome.message = error_text(log_of(number), status);
-    ++failed_;
-  } else if (options_.keep_runs) {
-    fs::create_directories(runs_);
-    fs::remove_all(runs_ / std::to_string(number));
-    fs::rename(place_of(number), runs_ / std::to_string(number));
+std::optional<PointRunner::Ended> PointRunner::wait() {
+  const auto child = children_.wait();
+  if (!child || child->status == static_cast<int>(ExitStatus::interrupted) || InterruptGuard::interrupted()) return std::nullopt;
+  Ended ended{child->number, {}};
+  report::PointOutcome& outcome = ended.outcome;
+  outcome.exit_status = child->status;
+  if (child->status == 0) {
+    outcome.result = report::read_file(place_of(child->number) / (of_traffic() ? report::kTrafficFile : report::kSummaryFile));
   }
-  database_.record(number, outcome);
-  fs::remove_all(place_of(number));
-  fs::remove(log_of(number));
+  if (outcome.result.empty()) {
+    outcome.message = error_text(log_of(child->number), child->status);
+  } else if (options_.keep_runs) {
+    const fs::path kept = runs_ / std::to_string(child->number);
+    fs::create_directories(runs_);
+    fs::remove_all(kept);
+    fs::rename(place_of(child->number), kept);
+  }
+  fs::remove_all(place_of(child->number));
+  fs::remove(log_of(child->number));
+  return ended;
+}
+
+void PointRunner::interrupt() {
+  children_.interrupt();
+  while (children_.running() != 0) children_.wait();
+}
+
+bool StudyRunner::run(const std::vector<std::uint64_t>& numbers, report::StudyDatabase& database) {
+  fs::remove_all(fs::path(options_.directory) / kWork);  // of a study that was killed
+  StudyProgress progress(!options_.quiet, numbers.size());
+  std::deque<std::uint64_t> waiting(numbers.begin(), numbers.end());
+  std::size_t ended = 0, failed = 0;
+  const auto record = [&](std::uint64_t number, const report::PointOutcome& outcome) {
+    database.record(number, outcome);
+    if (outcome.result.empty()) ++failed;
+    progress.update(++ended, failed);
+  };
+  PointRunner own(options_, study_, cluster_.rank());
+  int others = cluster_.size() - 1;
+  while (!InterruptGuard::interrupted() && (!waiting.empty() || own.running() != 0 || others > 0)) {
+    while (!waiting.empty() && own.running() < jobs()) {
+      own.start(waiting.front());
+      waiting.pop_front();
+    }
+    while (const auto letter = cluster_.receive()) {
+      if (letter->kind == Cluster::Letter::Kind::outcome) record(letter->number, letter->outcome);
+      if (letter->kind == Cluster::Letter::Kind::gone) --others;
+      if (letter->kind != Cluster::Letter::Kind::ready) continue;
+      if (waiting.empty()) {
+        cluster_.send(letter->rank, {.kind = Cluster::Letter::Kind::end, .outcome = {}});
+      } else {
+        cluster_.send(letter->rank, {.kind = Cluster::Letter::Kind::point, .number = waiting.front(), .outcome = {}});
+        waiting.pop_front();
+      }
+    }
+    if (const auto point = own.wait()) record(point->number, point->outcome);
+  }
+  if (!InterruptGuard::interrupted()) return true;
+  own.interrupt();
+  return false;
+}
+
+bool StudyRunner::serve() {
+  PointRunner own(options_, study_, cluster_.rank());
+  const auto ask = [this] { cluster_.send(0, {.kind = Cluster::Letter::Kind::ready, .outcome = {}}); };
+  for (std::size_t i = 0; i < jobs(); ++i) ask();
+  std::size_t asked = jobs();
+  while (!InterruptGuard::interrupted() && (asked != 0 || own.running() != 0)) {
+    while (const auto letter = cluster_.receive()) {
+      --asked;
+      if (letter->kind == Cluster::Letter::Kind::point) own.start(letter->number);
+    }
+    if (const auto point = own.wait()) {
+      cluster_.send(0, {.kind = Cluster::Letter::Kind::outcome, .number = point->number, .outcome = point->outcome});
+      ask();
+      ++asked;
+    }
+  }
+  if (InterruptGuard::interrupted()) {
+    own.interrupt();
+    return false;
+  }
+  cluster_.send(0, {.kind = Cluster::Letter::Kind::gone, .outcome = {}});
+  return true;
+}
+
+std::size_t StudyRunner::jobs() const {
+  if (options_.jobs != 0) return options_.jobs;
+  return cluster_.size() > 1 ? 1 : std::max(1U, std::thread::hardware_concurrency());
+}
+
+ExitStatus serve(StudyRunner& runner, Cluster& cluster) {
+  if (runner.serve()) return ExitStatus::done;
+  cluster.end_all(ExitStatus::interrupted);
+  return ExitStatus::interrupted;
 }
 
 DirectoryLock::DirectoryLock(const fs::path& directory) {

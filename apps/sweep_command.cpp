@@ -38,20 +38,22 @@ ExitStatus sweep_command(const SweepArguments& arguments) {
   const config::Study study = config::load_study(arguments.study);
   const fs::path directory = study_directory(arguments.directory, study);
   const InterruptGuard guard;
+  Cluster cluster;
+  const StudyRunOptions options{directory.string(), arguments.jobs, arguments.keep_runs, arguments.quiet};
+  StudyRunner runner(options, study, cluster);
+  if (cluster.rank() != 0) return serve(runner, cluster);
   prepare_study_directory(directory, arguments.force);
   const DirectoryLock lock(directory);
   report::StudyDatabase database(directory / report::kStudyFile);
   database.plan(header_of(study), planned_points(study));
   for (const std::string& other : arguments.merge) database.take_from(fs::path(other) / report::kStudyFile);
   if (arguments.retry_failed) database.retry_failed();
-  bool whole = true;
-  if (arguments.merge.empty()) {
-    const StudyRunOptions options{directory.string(), arguments.jobs, arguments.keep_runs, arguments.quiet};
-    StudyRunner runner(options, study, database);
-    whole = runner.run(shard_of(database.pending(), arguments.shard));
-  }
+  const std::vector<std::uint64_t> wanted = arguments.merge.empty() ? shard_of(database.pending(), arguments.shard) : std::vector<std::uint64_t>{};
+  const bool whole = runner.run(wanted, database);
   finish(arguments, directory, database);
-  return whole ? ExitStatus::done : ExitStatus::interrupted;
+  if (whole) return ExitStatus::done;
+  cluster.end_all(ExitStatus::interrupted);
+  return ExitStatus::interrupted;
 }
 
 }  // namespace wafersim::apps

@@ -194,13 +194,19 @@ ExitStatus validate_command(const ValidateArguments& arguments) {
   }
   const fs::path directory = study_directory(arguments.directory, study);
   const InterruptGuard guard;
+  Cluster cluster;
+  const StudyRunOptions options{directory.string(), arguments.jobs, false, arguments.quiet};
+  StudyRunner runner(options, study, cluster);
+  if (cluster.rank() != 0) return serve(runner, cluster);
   prepare_study_directory(directory, arguments.force);
   const DirectoryLock lock(directory);
   report::StudyDatabase database(directory / report::kStudyFile);
   database.plan(header_of(study), planned_points(study));
   if (arguments.retry_failed) database.retry_failed();
-  const StudyRunOptions options{directory.string(), arguments.jobs, false, arguments.quiet};
-  if (!StudyRunner(options, study, database).run(database.pending())) return ExitStatus::interrupted;
+  if (!runner.run(database.pending(), database)) {
+    cluster.end_all(ExitStatus::interrupted);
+    return ExitStatus::interrupted;
+  }
 
   const std::vector<report::PointRow> rows = database.rows();
   report::Trial trial = simulated_points(study, rows);
