@@ -146,7 +146,8 @@ IterationSummary iterations_of(const SummaryInput& input) {
 
 /// Rates over the completed iterations. Seconds cancel out of the FLOP utilizations, so they are taken in
 /// cycles.
-void set_rates(const SummaryInput& input, RunSummary& summary) {
+template <class Input>
+void set_rates(const Input& input, RunSummary& summary) {
   const double peak = input.hardware.matrix_flops_per_cycle.to_double();
   const double used_peak = peak * static_cast<double>(summary.tiles_used);
   summary.hfu = ratio(static_cast<double>(summary.matrix_flops) * models::full_score_factor(input.model),
@@ -185,6 +186,47 @@ RunSummary summarize(const SummaryInput& input) {
   summary.hidden_communication = hidden_share(sum, measurements);
   summary.memory = memory_of(input);
   summary.network = network_of(input);
+  return summary;
+}
+
+/// GEMM FLOPs of all programs, each as often as tiles run it.
+std::uint64_t planned_matrix_flops(const workloads::Trace& trace) {
+  std::vector<std::uint64_t> by_template;
+  for (const workloads::StepTemplate& each : trace.templates) {
+    std::uint64_t flops = 0;
+    for (const workloads::Op& op : each.ops) {
+      if (op.kind == workloads::OpKind::matrix) flops += trace.works[op.work].gemm.flops();
+    }
+    by_template.push_back(flops);
+  }
+  std::uint64_t total = 0;
+  for (const workloads::TileBinding& tile : trace.tiles) {
+    for (const workloads::Step& step : trace.programs[tile.program].steps) total += by_template[step.step_template];
+  }
+  return total;
+}
+
+RunSummary summarize(const PredictedInput& input) {
+  RunSummary summary;
+  summary.cycles = input.cycles;
+  summary.seconds = input.hardware.seconds(input.cycles);
+  summary.tiles_used = input.trace.tiles.size();
+  summary.tiles_total = topology::live_tiles(input.mesh);
+  summary.iterations.planned = input.training.iterations;
+  summary.iterations.completed = static_cast<int>(input.iteration_ends.size());
+  summary.iterations.ends = input.iteration_ends;
+  summary.iterations.mean_cycles = static_cast<double>(input.cycles) / static_cast<double>(input.iteration_ends.size());
+  summary.model_flops_per_iteration = {models::model_flops(input.model, 1), static_cast<std::uint64_t>(input.training.global_batch)};
+  summary.matrix_flops = planned_matrix_flops(input.trace);
+  set_rates(input, summary);
+  summary.breakdown = input.breakdown;
+  summary.compute_utilization = summary.breakdown.compute;
+  summary.communication_share = summary.breakdown.exposed_total();
+  summary.memory.sram_capacity_bytes = input.memory.sram_capacity;
+  summary.memory.dram_capacity_bytes = input.memory.dram_capacity;
+  summary.memory.capacity_bytes = input.memory.sram_capacity + input.memory.dram_capacity;
+  summary.memory.bound_bytes = input.memory.peak_bytes;
+  summary.memory.bound_fits = input.memory.fits;
   return summary;
 }
 

@@ -108,6 +108,22 @@ struct SummaryInput {
   const sim::Measurements& measurements;
 };
 
+/// What a prediction is summarized from.
+struct PredictedInput {
+  const models::TransformerSpec& model;
+  const workloads::TrainingSpec& training;
+  const models::HardwareModel& hardware;
+  const topology::Mesh& mesh;
+  const workloads::MemoryBound& memory;
+  const workloads::Trace& trace;
+  Cycle cycles = 0;
+  const std::vector<Cycle>& iteration_ends;
+  const Breakdown& breakdown;
+};
+
+/// The measures that a prediction has: memory bounds instead of what was held, no network.
+RunSummary summarize(const PredictedInput& input);
+
 /// Derives the measures of a run. Fractions come from integer sums, so equal measurements give equal bits.
 /// Throws InternalError when the cycles of a tile do not sum up to the length of the run.
 RunSummary summarize(const SummaryInput& input);

@@ -234,6 +234,22 @@ CLI::App* add_sweep(CLI::App& app, SweepArguments& arguments) {
   return sweep;
 }
 
+CLI::App* add_validate(CLI::App& app, ValidateArguments& arguments) {
+  CLI::App* validate = app.add_subcommand("validate", "Simulate all points of a study and put cost models on trial against them");
+  validate->add_option("study", arguments.study, "Study file (YAML)")->required()->type_name("STUDY");
+  validate
+      ->add_option("-o,--output", arguments.directory, "Directory of the results [runs/NAME]; points that it has are not run again")
+      ->type_name("DIR");
+  validate->add_option("-j,--jobs", arguments.jobs, "Simulations at a time [one for each processor]")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  validate->add_flag("--retry-failed", arguments.retry_failed, "Run failed points again, too");
+  validate->add_flag("--json", arguments.json, "Print validation.json instead of the summary for people");
+  validate->add_flag("--quiet", arguments.quiet, "Print nothing but errors");
+  validate->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
+  return validate;
+}
+
 CLI::App* add_compare(CLI::App& app, CompareArguments& arguments) {
   CLI::App* compare = app.add_subcommand("compare", "Put finished runs side by side: measures, and keys that differ");
   compare->add_option("runs", arguments.runs, "Result directories of runs; the others are compared with the first")
@@ -272,6 +288,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* traffic = add_traffic(app, traffic_arguments);
   SweepArguments sweep_arguments;
   const CLI::App* sweep = add_sweep(app, sweep_arguments);
+  ValidateArguments validate_arguments;
+  const CLI::App* validate = add_validate(app, validate_arguments);
   CompareArguments compare_arguments;
   const CLI::App* compare = add_compare(app, compare_arguments);
   CollectiveArguments collective_arguments;
@@ -294,6 +312,7 @@ Command parse_command_line(int argc, char** argv) {
   if (topology->parsed()) return topology_arguments;
   if (traffic->parsed()) return traffic_arguments;
   if (sweep->parsed()) return sweep_arguments;
+  if (validate->parsed()) return validate_arguments;
   if (compare->parsed()) return compare_arguments;
   if (collective->parsed()) return collective_arguments;
   return PresetsArguments{};

@@ -96,6 +96,16 @@ struct SweepArguments {
   bool quiet = false;
 };
 
+struct ValidateArguments {
+  std::string study;
+  std::string directory;  ///< empty = runs/<name of the study>
+  std::size_t jobs = 0;   ///< 0 = one for each processor
+  bool retry_failed = false;
+  bool force = false;
+  bool json = false;
+  bool quiet = false;
+};
+
 struct CompareArguments {
   std::vector<std::string> runs;  ///< directories, at least two
   bool json = false;
@@ -114,7 +124,7 @@ struct Answered {
 };
 
 using Command = std::variant<RunArguments, ReportArguments, PlotArguments, CheckArguments, TopologyArguments, TrafficArguments,
-                             SweepArguments, CompareArguments, CollectiveArguments, PresetsArguments, Answered>;
+                             SweepArguments, ValidateArguments, CompareArguments, CollectiveArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

@@ -13,6 +13,7 @@ ExitStatus check_command(const CheckArguments& arguments);
 ExitStatus topology_command(const TopologyArguments& arguments);
 ExitStatus traffic_command(const TrafficArguments& arguments);
 ExitStatus sweep_command(const SweepArguments& arguments);
+ExitStatus validate_command(const ValidateArguments& arguments);
 ExitStatus compare_command(const CompareArguments& arguments);
 ExitStatus collective_command(const CollectiveArguments& arguments);
 ExitStatus presets_command();

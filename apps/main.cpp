@@ -21,6 +21,7 @@ ExitStatus execute(const apps::CheckArguments& arguments) { return apps::check_c
 ExitStatus execute(const apps::TopologyArguments& arguments) { return apps::topology_command(arguments); }
 ExitStatus execute(const apps::TrafficArguments& arguments) { return apps::traffic_command(arguments); }
 ExitStatus execute(const apps::SweepArguments& arguments) { return apps::sweep_command(arguments); }
+ExitStatus execute(const apps::ValidateArguments& arguments) { return apps::validate_command(arguments); }
 ExitStatus execute(const apps::CompareArguments& arguments) { return apps::compare_command(arguments); }
 ExitStatus execute(const apps::CollectiveArguments& arguments) { return apps::collective_command(arguments); }
 ExitStatus execute(const apps::PresetsArguments&) { return apps::presets_command(); }

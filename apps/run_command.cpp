@@ -10,6 +10,7 @@
 #include "apps/console.h"
 #include "apps/directory_name.h"
 #include "apps/interrupt.h"
+#include "apps/prediction.h"
 #include "apps/prepared_run.h"
 #include "apps/progress_bar.h"
 #include "apps/refuse.h"
@@ -217,6 +218,9 @@ ExitStatus run_command(const RunArguments& arguments) {
   check_checkpoints(arguments, run);
   if (!arguments.quiet) {
     for (const std::string& warning : warnings_of(run)) print_warning(warning);
+  }
+  if (run.hardware.fidelity == models::Fidelity::analytic) {
+    return run_prediction(arguments, run, directory_of(arguments, run.scenario).string());
   }
   Streams streams;
   streams.wave_tiles = report::tiles_named("--vcd-routers", arguments.wave.routers, run.mesh);

@@ -22,6 +22,7 @@ class Checker {
     check_mesh();
     check_matrix();
     check_network();
+    check_cost_model();
     check_heads();
     check_positions();
     check_vocab();
@@ -138,6 +139,13 @@ class Checker {
     fail("router.vc_buffer",
          fmt::format("'{}' is smaller than a packet (network.packet_bytes is {})",
                      to_string(*scenario_.router.vc_buffer), to_string(scenario_.network.packet_bytes)));
+  }
+
+  void check_cost_model() {
+    const models::NetworkSpec& network = scenario_.network;
+    if (network.fidelity == models::Fidelity::analytic || !sound({"network.fidelity", "network.cost_model"})) return;
+    if (network.cost_model == models::CostModel::alpha_beta_contention) return;
+    fail("network.cost_model", fmt::format("'{}' is for predictions; it needs network.fidelity: analytic", word_of(network.cost_model)));
   }
 
   /// Of two keys that say the same, `winner` wins over what a preset says; the scenario itself gives only one.

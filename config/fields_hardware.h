@@ -240,9 +240,13 @@ void fields(Visitor& visit, models::RouterSpec& spec) {
 template <class Visitor>
 void fields(Visitor& visit, models::NetworkSpec& spec) {
   visit(Key{.name = "fidelity",
-            .doc = "Packets contend hop by hop, or their flits do, or (ideal) messages arrive in the cycle they are sent.",
-            .planned = {"analytic"}},
+            .doc = "Packets contend hop by hop, or their flits do, or (ideal) messages arrive in the cycle they are sent, or "
+                   "(analytic) nothing is simulated and the iteration is predicted."},
         spec.fidelity);
+  visit(Key{.name = "cost_model",
+            .doc = "With fidelity analytic: messages wait for each other at links (alpha_beta_contention), find them idle "
+                   "(alpha_beta), or cost nothing (roofline)."},
+        spec.cost_model);
   visit(Key{.name = "packet_bytes",
             .doc = "Messages are cut into packets of at most this size.",
             .positive = true},

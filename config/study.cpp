@@ -9,18 +9,20 @@
 #include <optional>
 #include <set>
 
+#include "base/quantity.h"
 #include "base/random.h"
 #include "base/rational.h"
 #include "base/text.h"
 #include "config/keys.h"
 #include "config/node.h"
 #include "config/problems.h"
+#include "config/words.h"
 #include "config/yaml_source.h"
 
 namespace wafersim::config {
 namespace {
 
-const std::vector<std::string> kStudyKeys = {"name", "scenario", "command", "set", "vary", "sample", "points", "seed", "list"};
+const std::vector<std::string> kStudyKeys = {"name", "scenario", "command", "set", "vary", "sample", "points", "plans_each", "seed", "list", "models"};
 
 /// A value as YAML on one line.
 std::string flow_text(const ConfigNode& node) {
@@ -69,6 +71,7 @@ class StudyReader {
     read_command(study);
     if (const ConfigNode* set = tree_.find("set")) study.fixed = settings_of(*set, "set");
     read_points(study);
+    read_models(study);
     return study;
   }
 
@@ -149,6 +152,10 @@ class StudyReader {
     const bool random = is_random();
     const std::vector<Choice> choices = read_choices();
     const std::int64_t wanted = whole("points", 1, 0);
+    const std::int64_t plans_each = whole("plans_each", 1, 1);
+    if (!random && plans_each != 1) {
+      problems_.add(tree_.locate("plans_each"), "plans_each", "is for 'sample: random'; a grid has all plans for everything else");
+    }
     const auto seed = static_cast<std::uint64_t>(whole("seed", 0, 1));
     if (!random && wanted != 0) {
       problems_.add(tree_.locate("points"), "points", "counts the points of 'sample: random'; a grid has all of them");
@@ -156,7 +163,7 @@ class StudyReader {
     if (random && wanted == 0) problems_.add(tree_.locate("sample"), "points", "missing; how many points to draw");
     if (problems_.empty() && !choices.empty()) {
       if (random) {
-        draw(choices, static_cast<std::size_t>(wanted), seed, study);
+        draw(choices, {static_cast<std::size_t>(wanted), static_cast<std::size_t>(plans_each), seed}, study);
       } else {
         lay_grid(choices, study);
       }
@@ -268,20 +275,114 @@ class StudyReader {
     return point;
   }
 
-  /// Distinct combinations in the order of drawing; all of them when there are no more than wanted.
-  void draw(const std::vector<Choice>& choices, std::size_t wanted, std::uint64_t seed, Study& study) {
-    if (wanted > kMaxStudyPoints) {
+  struct Drawing {
+    std::size_t wanted = 0;
+    std::size_t plans_each = 1;  ///< so many in a row differ in keys of the plan only
+    std::uint64_t seed = 1;
+  };
+
+  /// Distinct combinations in the order of drawing; all of them when there are no more than wanted. Of a case that has no new
+  /// plans the next one is drawn.
+  void draw(const std::vector<Choice>& choices, const Drawing& drawing, Study& study) {
+    if (drawing.wanted > kMaxStudyPoints) {
       too_many(tree_.locate("points"), "points");
       return;
     }
     std::size_t size = 1;
     for (const Choice& choice : choices) size = std::min(size * choice.values.size(), 2 * kMaxStudyPoints);
-    if (size <= wanted) return lay_grid(choices, study);
-    RandomStream random(seed, "study");
-    while (study.points.size() < wanted) {
+    if (size <= drawing.wanted) return lay_grid(choices, study);
+    RandomStream random(drawing.seed, "study");
+    constexpr std::size_t kTries = 64;
+    while (study.points.size() < drawing.wanted) {
       StudyPoint point;
       for (const Choice& choice : choices) point.push_back({choice.key, choice.values[random.below(choice.values.size())]});
-      add(std::move(point), study);
+      const std::size_t last = std::min(study.points.size() + drawing.plans_each, drawing.wanted);
+      add(point, study);
+      for (std::size_t tries = 0; study.points.size() < last && drawing.plans_each > 1 && tries < kTries * drawing.plans_each; ++tries) {
+        for (std::size_t i = 0; i < choices.size(); ++i) {
+          if (choices[i].key.starts_with("plan.")) point[i].value = choices[i].values[random.below(choices[i].values.size())];
+        }
+        add(point, study);
+      }
+    }
+  }
+
+  void read_models(Study& study) {
+    const ConfigNode* node = tree_.find("models");
+    if (node == nullptr) {
+      for (const auto& [word, value] : Words<models::CostModel>::list) study.models.push_back({word, value, {}, {}, 60});
+      return;
+    }
+    if (!node->is_list() || node->children.empty()) {
+      problems_.add(node->where, "models", "must be a list of cost models: words (" + cost_models() + "), or {name, csv or command}");
+      return;
+    }
+    for (const ConfigNode& item : node->children) {
+      StudyModel model = item.is_map() ? user_model(item) : own_model(item);
+      const auto same = [&](const StudyModel& other) { return other.name == model.name; };
+      if (std::any_of(study.models.begin(), study.models.end(), same)) {
+        problems_.add(item.where, "models", fmt::format("two models have the name '{}'", model.name));
+      }
+      study.models.push_back(std::move(model));
+    }
+  }
+
+  static std::string cost_models() {
+    std::vector<std::string> words;
+    for (const auto& [word, value] : Words<models::CostModel>::list) words.emplace_back(word);
+    return join(words);
+  }
+
+  StudyModel own_model(const ConfigNode& item) {
+    for (const auto& [word, value] : Words<models::CostModel>::list) {
+      if (item.text == word) return {word, value, {}, {}, 60};
+    }
+    problems_.add(item.where, "models", fmt::format("'{}' is not known; valid: {}, or a map {{name, csv or command}}", item.text, cost_models()));
+    return {item.text, std::nullopt, {}, {}, 60};
+  }
+
+  /// Beside the study, unless it is absolute or found by the shell's path.
+  std::string beside(const std::string& file) const {
+    const std::filesystem::path path = std::filesystem::path(path_).parent_path() / file;
+    return std::filesystem::absolute(path).lexically_normal().string();
+  }
+
+  StudyModel user_model(const ConfigNode& item) {
+    StudyModel model;
+    for (const ConfigNode& member : item.children) {
+      if (member.key == "name" && member.is_scalar()) {
+        model.name = member.text;
+      } else if (member.key == "csv" && member.is_scalar()) {
+        model.table = beside(member.text);
+        if (!std::filesystem::is_regular_file(model.table)) {
+          problems_.add(member.where, "models.csv", fmt::format("'{}' is no file; it is looked for beside the study", member.text));
+        }
+      } else if (member.key == "command" && member.is_list() && !member.children.empty()) {
+        for (const ConfigNode& word : member.children) model.command.push_back(word.text);
+        if (model.command.front().find('/') != std::string::npos) model.command.front() = beside(model.command.front());
+      } else if (member.key == "timeout" && member.is_scalar()) {
+        read_timeout(member, model);
+      } else {
+        problems_.add(member.key_where, "models." + member.key,
+                      "must be name or csv (a text), command (a list: program, arguments), or timeout (a time)");
+      }
+    }
+    if (model.name.empty()) problems_.add(item.where, "models.name", "missing; what the results call this model");
+    if (model.table.empty() == model.command.empty()) {
+      problems_.add(item.where, "models", "a model of your own has either csv or command");
+    }
+    return model;
+  }
+
+  void read_timeout(const ConfigNode& member, StudyModel& model) {
+    Duration duration;
+    std::string error;
+    if (!parse_quantity(member.text, duration, error)) {
+      problems_.add(member.where, "models.timeout", error);
+    } else if (duration.in_cycles || duration.value <= Rational(0)) {
+      problems_.add(member.where, "models.timeout", fmt::format("'{}' is not a time above 0, such as 10 s", member.text));
+    } else {
+      model.timeout_seconds = duration.value.to_double();
     }
   }
 

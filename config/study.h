@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "models/hardware.h"
 
 namespace wafersim::config {
 
@@ -20,6 +23,15 @@ using StudyPoint = std::vector<Setting>;
 /// Which command each point of a study runs.
 enum class StudyCommand : std::uint8_t { run, traffic };
 
+/// A cost model that `wafersim validate` puts on trial: one of ours, or the user's own.
+struct StudyModel {
+  std::string name;
+  std::optional<models::CostModel> own;  ///< ours; otherwise there is a table or a command
+  std::string table;                     ///< CSV of point,cycles
+  std::vector<std::string> command;      ///< reads a scenario as JSON and prints cycles; the program's path is resolved
+  double timeout_seconds = 60;           ///< for each point
+};
+
 /// A set of scenarios: one scenario file with keys changed.
 struct Study {
   std::string name;
@@ -28,6 +40,7 @@ struct Study {
   std::vector<Setting> fixed;
   std::vector<StudyPoint> points;  ///< distinct, in order
   std::vector<std::string> keys;   ///< that points set, in order of appearance
+  std::vector<StudyModel> models;  ///< for `wafersim validate`: all of ours unless given
 };
 
 /// A study has at most that many points.

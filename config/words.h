@@ -61,7 +61,14 @@ template <>
 struct Words<models::Fidelity> {
   using E = models::Fidelity;
   static constexpr std::array list = {WordList<E>{"packet", E::packet}, WordList<E>{"flit", E::flit},
-                                      WordList<E>{"ideal", E::ideal}};
+                                      WordList<E>{"ideal", E::ideal}, WordList<E>{"analytic", E::analytic}};
+};
+
+template <>
+struct Words<models::CostModel> {
+  using E = models::CostModel;
+  static constexpr std::array list = {WordList<E>{"alpha_beta_contention", E::alpha_beta_contention},
+                                      WordList<E>{"alpha_beta", E::alpha_beta}, WordList<E>{"roofline", E::roofline}};
 };
 
 template <>

@@ -164,6 +164,32 @@ void resolve_router(const RouterSpec& router, const std::vector<topology::LinkCl
 
 }  // namespace
 
+const char* to_string(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::packet:
+      return "packet";
+    case Fidelity::flit:
+      return "flit";
+    case Fidelity::ideal:
+      return "ideal";
+    case Fidelity::analytic:
+      return "analytic";
+  }
+  return "?";
+}
+
+const char* to_string(CostModel model) {
+  switch (model) {
+    case CostModel::alpha_beta_contention:
+      return "alpha_beta_contention";
+    case CostModel::alpha_beta:
+      return "alpha_beta";
+    case CostModel::roofline:
+      return "roofline";
+  }
+  return "?";
+}
+
 topology::MeshSpec mesh_spec(const WaferSpec& wafer) {
   topology::MeshSpec spec = wafer.mesh;
   spec.wrap_layout = wafer.wrap_latency ? topology::WrapLayout::straight : topology::WrapLayout::folded;
@@ -203,6 +229,7 @@ HardwareModel resolve_hardware(const WaferSpec& wafer, const RouterSpec& router,
   HardwareModel model;
   model.clock = wafer.clock;
   model.fidelity = network.fidelity;
+  model.cost_model = network.cost_model;
   model.packet_bytes = network.packet_bytes.bytes;
   resolve_core(wafer.core, model);
   resolve_memory(wafer, model);

@@ -105,11 +105,21 @@ struct RouterSpec {
   FlitRouterSpec flit;
 };
 
-enum class Fidelity { packet, flit, ideal };
+enum class Fidelity { packet, flit, ideal, analytic };
+
+/// How much of the machine a prediction (Fidelity::analytic) looks at.
+enum class CostModel : std::uint8_t {
+  alpha_beta_contention,  ///< messages take alpha + bytes / rate and wait for each other at the links of their real routes
+  alpha_beta,             ///< messages take what they take on an idle wafer
+  roofline,               ///< messages cost nothing: operations only
+};
+const char* to_string(Fidelity fidelity);
+const char* to_string(CostModel model);
 
 struct NetworkSpec {
   Fidelity fidelity = Fidelity::packet;
   DataSize packet_bytes{64ULL << 10};
+  CostModel cost_model = CostModel::alpha_beta_contention;
 };
 
 /// What packets see of a link.
@@ -142,6 +152,7 @@ struct HardwareModel {
 
   // Network
   Fidelity fidelity = Fidelity::packet;
+  CostModel cost_model = CostModel::alpha_beta_contention;  ///< of the fidelity `analytic` only
   std::string routing;
   int virtual_channels = 1;
   Bytes packet_bytes = 0;

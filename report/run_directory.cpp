@@ -108,4 +108,14 @@ void write_run(const fs::path& directory, const RunContext& run, const Streamed&
   write_file(directory / kSummaryFile, summary_text(run));
 }
 
+void write_prediction(const fs::path& directory, const PredictionContext& prediction) {
+  create(directory);
+  for (const char* name : {kSummaryFile, kReportFile, kMessagesFile, kTimelineFile, kTilesFile, kRanksFile, kLinksFile, kStepsFile,
+                           kMemoryFile, kTileWindowsFile, kLinkWindowsFile, kStepCyclesFile, kOperationsFile, kLatencyFile,
+                           kSpansFile, kBubblesFile, kFlowsFile}) {
+    remove_file(directory / name);
+  }
+  write_file(directory / kSummaryFile, prediction_text(prediction));
+}
+
 }  // namespace wafersim::report

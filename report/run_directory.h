@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "analysis/summary.h"
+#include "report/prediction_report.h"
 #include "report/summary_json.h"
 
 namespace wafersim::report {
@@ -44,5 +45,8 @@ struct Streamed {
 /// `streamed` tells which files that are written while a run goes on belong to this one. Files of an older run that this one does not have are
 /// removed. Throws IoError.
 void write_run(const std::filesystem::path& directory, const RunContext& run, const Streamed& streamed);
+
+/// Writes summary.json of a prediction; files of an earlier run, which a prediction does not have, are removed. Throws IoError.
+void write_prediction(const std::filesystem::path& directory, const PredictionContext& prediction);
 
 }  // namespace wafersim::report

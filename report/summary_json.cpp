@@ -25,11 +25,6 @@ const char* sequence_parallel_name(workloads::SequenceParallel sp) {
   return "?";
 }
 
-const char* fidelity_name(models::Fidelity fidelity) {
-  if (fidelity == models::Fidelity::flit) return "flit";
-  return fidelity == models::Fidelity::ideal ? "ideal" : "packet";
-}
-
 Json plan_block(const RunContext& run) {
   Json mapping = Json::object();
   for (const workloads::Axis axis : run.plan.order) {
@@ -133,7 +128,7 @@ Json fold_block(const sim::FoldMeasurement& fold) {
 
 Json engine_block(const RunContext& run) {
   const sim::EngineMeasurement& engine = run.measurements.engine;
-  return {{"fidelity", fidelity_name(run.hardware.fidelity)},
+  return {{"fidelity", models::to_string(run.hardware.fidelity)},
           {"wall_seconds", engine.wall_seconds},
           {"cpu_seconds", engine.cpu_seconds},
           {"peak_rss_bytes", engine.peak_rss_bytes},

@@ -1,0 +1,166 @@
+#include "analysis/step_costs.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace wafersim::analysis {
+
+namespace {
+
+/// Tiles have their results at different times, before and after a step: makes the sum of their causes that of the last ones.
+void fill(CauseCycles& causes, double cycles) {
+  const double total = causes.total();
+  if (total > cycles) {
+    causes = causes * (cycles / total);
+  } else {
+    causes.other += cycles - total;
+  }
+}
+
+}  // namespace
+
+StepCosts::StepCosts(const CostInput& input)
+    : trace_(input.trace),
+      mesh_(input.mesh),
+      code_(input.trace, input.hardware),
+      messages_(input.hardware, input.mesh, input.routing, input.model, input.seed),
+      replay_(code_, input.hardware, messages_, input.mesh),
+      uniform_(input.mesh.uniform() && !input.mesh.has_faults() && !input.mesh.wraps()) {
+  const auto stages = static_cast<std::size_t>(trace_.pipeline_stages);
+  representatives_.resize(stages);
+  members_.resize(stages);
+  all_members_.resize(stages);
+  for (const workloads::TileBinding& tile : trace_.tiles) {
+    const auto stage = static_cast<std::size_t>(tile.stage);
+    stage_by_tile_[tile.tile] = tile.stage;
+    all_members_[stage].push_back(&tile);
+    if (tile.group / trace_.pipeline_stages < input.plan.ep) members_[stage].push_back(&tile);
+    workloads::Ranks first;
+    first.pp = tile.stage;
+    if (input.mapping.tile(first) == tile.tile) representatives_[stage] = &tile;
+  }
+}
+
+int StepCosts::stage_of_peer(int stage, std::uint32_t peer) const {
+  return stage_by_tile_.at(trace_.peer(tile_of(stage), peer));
+}
+
+/// The place of a step in another tile's program.
+std::uint32_t StepCosts::index_in(const workloads::TileBinding& tile, const workloads::Step& step) {
+  auto& index = step_index_[tile.program];
+  if (index.empty()) {
+    const std::vector<workloads::Step>& steps = trace_.programs[tile.program].steps;
+    for (std::uint32_t i = 0; i < steps.size(); ++i) index[sim::step_key(workloads::MatchScope::step, steps[i])] = i;
+  }
+  const auto found = index.find(sim::step_key(workloads::MatchScope::step, step));
+  return found == index.end() ? ~std::uint32_t{0} : found->second;
+}
+
+/// `steps` are those of the stage's representative. A tile that lacks one of them (a sum in which it has no part) is left out.
+void StepCosts::add(std::vector<PlayedTile>& tiles, const Members& members, int stage, const std::vector<std::uint32_t>& steps) {
+  for (const workloads::TileBinding* const member : members) {
+    PlayedTile& tile = tiles.emplace_back();
+    tile.binding = member;
+    for (const std::uint32_t step : steps) {
+      const std::uint32_t index = index_in(*member, program_of(stage).steps[step]);
+      if (index != ~std::uint32_t{0}) tile.steps.push_back(index);
+    }
+    if (tile.steps.size() != steps.size()) tiles.pop_back();
+  }
+}
+
+const ForegroundCost& StepCosts::foreground(int stage, std::uint32_t step, std::optional<std::uint32_t> before) {
+  const std::vector<workloads::Step>& steps = program_of(stage).steps;
+  std::vector<std::uint32_t> played;
+  for (std::uint32_t i = before ? *before : step; i <= step; ++i) played.push_back(i);
+  std::vector<std::int64_t> key{place_key(stage), before ? 1 : 0};
+  for (const std::uint32_t i : played) key.push_back(steps[i].step_template);
+  const auto [found, fresh] = foreground_.try_emplace(std::move(key));
+  if (fresh) found->second = play_foreground(stage, played, before.has_value());
+  return found->second;
+}
+
+Cycle StepCosts::pair(int stage, std::uint32_t before, std::uint32_t step) {
+  std::vector<PlayedTile> tiles;
+  add(tiles, members_[static_cast<std::size_t>(stage)], stage, {before, step});
+  const Played both = replay_.play(tiles);
+  return both.steps[1].end - std::min(both.steps[0].end, both.steps[1].end);
+}
+
+/// `steps`: the foreground step, with `after` the one before it and the background steps between them first.
+ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint32_t>& steps, bool after) {
+  const Members& members = members_[static_cast<std::size_t>(stage)];
+  ForegroundCost cost;
+  std::vector<PlayedTile> tiles;
+  add(tiles, members, stage, {steps.back()});
+  const Played alone = replay_.play(tiles);
+  const PlayedStep& own = alone.steps.front();
+  cost.alone = cost.after = own.end;
+  cost.waits = own.waits_outside;
+  cost.causes = own.causes;
+  fill(cost.causes, static_cast<double>(tiles.size()) * static_cast<double>(cost.after));
+  cost.ports = alone.ports;
+  cost.vector_busy = alone.vector_busy;
+  cost.at = tile_of(stage).tile;
+  if (own.sent_on != 0) cost.sent = static_cast<std::int64_t>(own.sent_on) - static_cast<std::int64_t>(own.end);
+  if (cost.waits) {
+    const Cycle outside = alone.end + 1;
+    cost.late = replay_.play(tiles, outside).steps.front().end - outside;
+  }
+  if (!after) return cost;
+  tiles.clear();
+  const bool background = steps.size() > 2;
+  add(tiles, background ? all_members_[static_cast<std::size_t>(stage)] : members, stage, steps);
+  const Played both = replay_.play(tiles);
+  const PlayedStep &first = both.steps.front(), &last = both.steps.back();
+  cost.after = last.end - std::min(first.end, last.end);
+  cost.causes = (last.causes - first.causes) * (static_cast<double>(members.size()) / static_cast<double>(tiles.size()));
+  fill(cost.causes, static_cast<double>(members.size()) * static_cast<double>(cost.after));
+  for (std::size_t i = 1; i + 1 < steps.size(); ++i) {
+    cost.background_ends.push_back(both.steps[i].end - std::min(first.end, both.steps[i].end));
+    const std::uint32_t used = program_of(stage).steps[steps[i]].step_template;
+    const auto& in_order = code_.step_template(used).in_order[static_cast<std::size_t>(sim::Engine::vector)];
+    cost.blocked = cost.blocked || !in_order.empty();
+  }
+  return cost;
+}
+
+/// The share of one of the replicas.
+CauseCycles StepCosts::per_replica(const Played& played, const std::vector<PlayedTile>& tiles) const {
+  const double replicas = static_cast<double>(all_members_.front().size()) / static_cast<double>(members_.front().size());
+  CauseCycles causes = played.steps.front().causes;
+  fill(causes, static_cast<double>(tiles.size()) * static_cast<double>(played.steps.front().end));
+  return causes * (1.0 / replicas);
+}
+
+const BackgroundCost& StepCosts::background(int stage, std::uint32_t step) {
+  const auto [found, fresh] =
+      background_.try_emplace({place_key(stage), program_of(stage).steps[step].step_template});
+  if (fresh) {
+    std::vector<PlayedTile> tiles;
+    add(tiles, all_members_[static_cast<std::size_t>(stage)], stage, {step});
+    const Played played = replay_.play(tiles);
+    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports, tile_of(stage).tile};
+  }
+  return found->second;
+}
+
+const BackgroundCost& StepCosts::together(const std::vector<std::optional<std::uint32_t>>& steps) {
+  std::vector<std::int64_t> key;
+  for (std::size_t stage = 0; stage < steps.size(); ++stage) {
+    key.push_back(steps[stage] ? std::int64_t{program_of(static_cast<int>(stage)).steps[*steps[stage]].step_template} : -1);
+  }
+  const auto [found, fresh] = together_.try_emplace(key);
+  if (fresh) {
+    std::vector<PlayedTile> tiles;
+    for (std::size_t stage = 0; stage < steps.size(); ++stage) {
+      if (steps[stage]) add(tiles, all_members_[stage], static_cast<int>(stage), {*steps[stage]});
+    }
+    const Played played = replay_.play(tiles);
+    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports, kNoTile};
+  }
+  return found->second;
+}
+
+}  // namespace wafersim::analysis

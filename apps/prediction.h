@@ -1,0 +1,16 @@
+#pragma once
+
+#include "analysis/step_schedule.h"
+#include "apps/command_line.h"
+#include "apps/prepared_run.h"
+#include "base/error.h"
+
+namespace wafersim::apps {
+
+/// The iterations of a scenario as the analytic model sees them.
+analysis::Prediction predict(const PreparedRun& run, models::CostModel model);
+
+/// `wafersim run` with network.fidelity: analytic. Throws Error for options that need a simulation.
+ExitStatus run_prediction(const RunArguments& arguments, const PreparedRun& run, const std::string& directory);
+
+}  // namespace wafersim::apps

@@ -1,0 +1,254 @@
+#include "apps/study_runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <sstream>
+#include <thread>
+
+#include "apps/directory_name.h"
+#include "apps/interrupt.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "config/scenario.h"
+#include "report/csv_table.h"
+#include "report/run_directory.h"
+
+namespace wafersim::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxMessage = 4000;
+constexpr const char* kLock = ".lock";
+constexpr const char* kWork = ".work";
+
+std::vector<report::StudySetting> pairs_of(const std::vector<config::Setting>& settings) {
+  std::vector<report::StudySetting> pairs;
+  for (const config::Setting& setting : settings) pairs.emplace_back(setting.key, setting.value);
+  return pairs;
+}
+
+/// The scenario of a point as JSON; empty when there is none with these settings, which the run of it will say.
+std::string resolved(const config::Study& study, const config::StudyPoint& point) {
+  try {
+    const config::Scenario scenario = config::load_scenario(study.scenario, {overrides_of(study, point), {}});
+    return study.command == config::StudyCommand::traffic ? config::traffic_json(scenario) : config::to_json(scenario);
+  } catch (const ScenarioError&) {
+    return {};
+  }
+}
+
+/// Of what a failed run printed, the errors, without the prefix of the program.
+std::string error_text(const fs::path& log, int status) {
+  constexpr std::string_view kPrefix = "wafersim: error: ";
+  std::istringstream lines(report::read_file(log));
+  std::string message;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kPrefix)) continue;
+    if (!message.empty()) message += '\n';
+    message += line.substr(kPrefix.size());
+  }
+  if (message.empty()) message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
+  if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
+  return message;
+}
+
+/// One line on standard error that tells how far a study is: in place on a terminal, else now and then.
+class StudyProgress {
+ public:
+  StudyProgress(bool wanted, std::size_t points) : wanted_(wanted), points_(points) {}
+  ~StudyProgress() {
+    if (wanted_ && shown_ && terminal_) std::fputs("\r\033[K", stderr);
+  }
+  StudyProgress(const StudyProgress&) = delete;
+  StudyProgress& operator=(const StudyProgress&) = delete;
+
+  void update(std::size_t ended, std::size_t failed) {
+    if (!wanted_ || !terminal_) return;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    const double left = ended == 0 ? 0 : elapsed.count() / static_cast<double>(ended) * static_cast<double>(points_ - ended);
+    fmt::print(stderr, "\r\033[K{} of {} points, {} failed, about {} left", ended, points_, failed, human_seconds(left));
+    std::fflush(stderr);
+    shown_ = true;
+  }
+
+ private:
+  bool wanted_;
+  bool terminal_ = ::isatty(STDERR_FILENO) != 0;
+  bool shown_ = false;
+  std::size_t points_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+std::vector<std::string> overrides_of(const config::Study& study, const config::StudyPoint& point) {
+  std::vector<std::string> overrides;
+  for (const config::Setting& setting : study.fixed) overrides.push_back(setting.to_string());
+  for (const config::Setting& setting : point) overrides.push_back(setting.to_string());
+  return overrides;
+}
+
+std::vector<report::PlannedPoint> planned_points(const config::Study& study) {
+  std::vector<report::PlannedPoint> points;
+  for (const config::StudyPoint& point : study.points) points.push_back({pairs_of(point), resolved(study, point)});
+  return points;
+}
+
+report::StudyHeader header_of(const config::Study& study) {
+  const bool traffic = study.command == config::StudyCommand::traffic;
+  return {study.name, traffic ? "traffic" : "run", pairs_of(study.fixed)};
+}
+
+fs::path study_directory(const std::string& given, const config::Study& study) {
+  return given.empty() ? fs::path("runs") / directory_name(study.name) : fs::path(given);
+}
+
+PointRunner::PointRunner(const StudyRunOptions& options, const config::Study& study, int rank)
+    : options_(options),
+      study_(study),
+      work_(fs::path(options.directory) / kWork / std::to_string(rank)),
+      runs_(fs::path(options.directory) / "runs") {}
+
+PointRunner::~PointRunner() {
+  std::error_code ignored;
+  fs::remove_all(work_, ignored);
+  fs::remove(work_.parent_path(), ignored);  // of the last rank
+}
+
+void PointRunner::start(std::uint64_t number) {
+  fs::create_directories(work_);
+  std::vector<std::string> words{of_traffic() ? "traffic" : "run", study_.scenario, "-o", place_of(number).string(), "--force"};
+  if (!of_traffic()) words.emplace_back("--quiet");
+  for (const std::string& override_text : overrides_of(study_, study_.points[number - 1])) {
+    words.emplace_back("--set");
+    words.push_back(override_text);
+  }
+  children_.start(number, words, log_of(number));
+}
+
+std::optional<PointRunner::Ended> PointRunner::wait() {
+  const auto child = children_.wait();
+  if (!child || child->status == static_cast<int>(ExitStatus::interrupted) || InterruptGuard::interrupted()) return std::nullopt;
+  Ended ended{child->number, {}};
+  report::PointOutcome& outcome = ended.outcome;
+  outcome.exit_status = child->status;
+  if (child->status == 0) {
+    outcome.result = report::read_file(place_of(child->number) / (of_traffic() ? report::kTrafficFile : report::kSummaryFile));
+  }
+  if (outcome.result.empty()) {
+    outcome.message = error_text(log_of(child->number), child->status);
+  } else if (options_.keep_runs) {
+    const fs::path kept = runs_ / std::to_string(child->number);
+    fs::create_directories(runs_);
+    fs::remove_all(kept);
+    fs::rename(place_of(child->number), kept);
+  }
+  fs::remove_all(place_of(child->number));
+  fs::remove(log_of(child->number));
+  return ended;
+}
+
+void PointRunner::interrupt() {
+  children_.interrupt();
+  while (children_.running() != 0) children_.wait();
+}
+
+bool StudyRunner::run(const std::vector<std::uint64_t>& numbers, report::StudyDatabase& database) {
+  fs::remove_all(fs::path(options_.directory) / kWork);  // of a study that was killed
+  StudyProgress progress(!options_.quiet, numbers.size());
+  std::deque<std::uint64_t> waiting(numbers.begin(), numbers.end());
+  std::size_t ended = 0, failed = 0;
+  const auto record = [&](std::uint64_t number, const report::PointOutcome& outcome) {
+    database.record(number, outcome);
+    if (outcome.result.empty()) ++failed;
+    progress.update(++ended, failed);
+  };
+  PointRunner own(options_, study_, cluster_.rank());
+  int others = cluster_.size() - 1;
+  while (!InterruptGuard::interrupted() && (!waiting.empty() || own.running() != 0 || others > 0)) {
+    while (!waiting.empty() && own.running() < jobs()) {
+      own.start(waiting.front());
+      waiting.pop_front();
+    }
+    while (const auto letter = cluster_.receive()) {
+      if (letter->kind == Cluster::Letter::Kind::outcome) record(letter->number, letter->outcome);
+      if (letter->kind == Cluster::Letter::Kind::gone) --others;
+      if (letter->kind != Cluster::Letter::Kind::ready) continue;
+      if (waiting.empty()) {
+        cluster_.send(letter->rank, {.kind = Cluster::Letter::Kind::end, .outcome = {}});
+      } else {
+        cluster_.send(letter->rank, {.kind = Cluster::Letter::Kind::point, .number = waiting.front(), .outcome = {}});
+        waiting.pop_front();
+      }
+    }
+    if (const auto point = own.wait()) record(point->number, point->outcome);
+  }
+  if (!InterruptGuard::interrupted()) return true;
+  own.interrupt();
+  return false;
+}
+
+bool StudyRunner::serve() {
+  PointRunner own(options_, study_, cluster_.rank());
+  const auto ask = [this] { cluster_.send(0, {.kind = Cluster::Letter::Kind::ready, .outcome = {}}); };
+  for (std::size_t i = 0; i < jobs(); ++i) ask();
+  std::size_t asked = jobs();
+  while (!InterruptGuard::interrupted() && (asked != 0 || own.running() != 0)) {
+    while (const auto letter = cluster_.receive()) {
+      --asked;
+      if (letter->kind == Cluster::Letter::Kind::point) own.start(letter->number);
+    }
+    if (const auto point = own.wait()) {
+      cluster_.send(0, {.kind = Cluster::Letter::Kind::outcome, .number = point->number, .outcome = point->outcome});
+      ask();
+      ++asked;
+    }
+  }
+  if (InterruptGuard::interrupted()) {
+    own.interrupt();
+    return false;
+  }
+  cluster_.send(0, {.kind = Cluster::Letter::Kind::gone, .outcome = {}});
+  return true;
+}
+
+std::size_t StudyRunner::jobs() const {
+  if (options_.jobs != 0) return options_.jobs;
+  return cluster_.size() > 1 ? 1 : std::max(1U, std::thread::hardware_concurrency());
+}
+
+ExitStatus serve(StudyRunner& runner, Cluster& cluster) {
+  if (runner.serve()) return ExitStatus::done;
+  cluster.end_all(ExitStatus::interrupted);
+  return ExitStatus::interrupted;
+}
+
+DirectoryLock::DirectoryLock(const fs::path& directory) {
+  const fs::path path = directory / kLock;
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ < 0) throw IoError(fmt::format("cannot create {}: {}", path.string(), std::strerror(errno)));
+  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(file_);
+    throw IoError(fmt::format("{} is in use by another study", directory.string()));
+  }
+}
+
+DirectoryLock::~DirectoryLock() { ::close(file_); }
+
+void prepare_study_directory(const fs::path& directory, bool force) {
+  // The lock comes first: a sweep that was killed at once has nothing else.
+  const bool again = fs::exists(directory / report::kStudyFile) || fs::exists(directory / kLock);
+  report::prepare_directory(directory, force || again);
+}
+
+}  // namespace wafersim::apps

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/child_processes.h"
+#include "apps/cluster.h"
+#include "config/study.h"
+#include "report/study_database.h"
+
+namespace wafersim::apps {
+
+/// --set of everything that a point changes.
+std::vector<std::string> overrides_of(const config::Study& study, const config::StudyPoint& point);
+
+/// `given`, or by default runs/<name of the study>.
+std::filesystem::path study_directory(const std::string& given, const config::Study& study);
+
+/// What a study's database is laid out with. Scenarios that are wrong are empty; the run of them will say why.
+report::StudyHeader header_of(const config::Study& study);
+std::vector<report::PlannedPoint> planned_points(const config::Study& study);
+
+struct StudyRunOptions {
+  std::string directory;
+  std::size_t jobs = 0;  ///< points at a time, of each rank; 0 = one for each processor, with several ranks one
+  bool keep_runs = false;
+  bool quiet = false;
+};
+
+/// Runs points in processes of their own.
+class PointRunner {
+ public:
+  struct Ended {
+    std::uint64_t number = 0;
+    report::PointOutcome outcome;
+  };
+
+  /// Both must outlive this. What points write until they have ended lies in a folder for this rank.
+  PointRunner(const StudyRunOptions& options, const config::Study& study, int rank);
+  ~PointRunner();
+  PointRunner(const PointRunner&) = delete;
+  PointRunner& operator=(const PointRunner&) = delete;
+
+  void start(std::uint64_t number);
+  std::size_t running() const { return children_.running(); }
+  /// Waits for one to end; nothing when none did within a moment, or it was interrupted.
+  std::optional<Ended> wait();
+  void interrupt();
+
+ private:
+  bool of_traffic() const { return study_.command == config::StudyCommand::traffic; }
+  std::filesystem::path place_of(std::uint64_t number) const { return work_ / std::to_string(number); }
+  std::filesystem::path log_of(std::uint64_t number) const { return work_ / (std::to_string(number) + ".log"); }
+
+  const StudyRunOptions& options_;
+  const config::Study& study_;
+  std::filesystem::path work_;
+  std::filesystem::path runs_;
+  ChildProcesses children_;
+};
+
+/// Runs the points of a study on all ranks of a cluster and records what comes of them on the first.
+class StudyRunner {
+ public:
+  /// All must outlive this.
+  StudyRunner(const StudyRunOptions& options, const config::Study& study, Cluster& cluster)
+      : options_(options), study_(study), cluster_(cluster) {}
+
+  /// On rank 0. False when it was interrupted; points that were running then are not recorded.
+  bool run(const std::vector<std::uint64_t>& numbers, report::StudyDatabase& database);
+  /// On the other ranks: runs points that rank 0 hands out until there are no more. False when it was interrupted.
+  bool serve();
+
+ private:
+  std::size_t jobs() const;
+
+  const StudyRunOptions& options_;
+  const config::Study& study_;
+  Cluster& cluster_;
+};
+
+/// All that a rank other than the first does.
+ExitStatus serve(StudyRunner& runner, Cluster& cluster);
+
+/// Keeps a second process from working on the same directory while this one lives.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const std::filesystem::path& directory);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+/// Makes a directory ready for the results of a study: new, empty, or one of an earlier study. Throws IoError.
+void prepare_study_directory(const std::filesystem::path& directory, bool force);
+
+}  // namespace wafersim::apps

@@ -1,0 +1,86 @@
+// Speed of the analytic model on one core: a 2048-tile plan from scratch, and variants of it.
+#include <benchmark/benchmark.h>
+
+#include "analysis/plan_evaluator.h"
+#include "models/hardware.h"
+#include "topology/routing.h"
+#include "workloads/lowering.h"
+
+namespace wafersim::bench {
+namespace {
+
+/// GPT-3 175B as scenarios/gpt3-175b-wafer2048.yaml has it: 4 replicas x 32 stages x 16 tiles of the 32x64 wafer.
+struct Gpt3 {
+  models::TransformerSpec model;
+  workloads::TrainingSpec training;
+  workloads::PlanSpec plan;
+  workloads::PlacementSpec placement;
+  models::HardwareModel hardware;
+  topology::Mesh mesh;
+  std::unique_ptr<topology::Routing> routing;
+
+  Gpt3() : mesh(wafer_mesh()) {
+    model.layers = 96;
+    model.hidden = 12288;
+    model.heads = model.kv_heads = 96;
+    model.head_dim = 128;
+    model.ffn = 49152;
+    model.vocab = 50257;
+    model.context = model.sequence = 2048;
+    model.tied_embeddings = true;
+    training.global_batch = 128;
+    training.recompute = models::Recompute::full;
+    plan.dp = 4;
+    plan.tp = 16;
+    plan.pp = 32;
+    plan.sp = workloads::SequenceParallel::megatron;
+    plan.sp_degree = 1;
+    plan.zero = 1;
+    models::WaferSpec wafer;
+    wafer.mesh.shape = {32, 64};
+    wafer.sram.capacity = DataSize{Bytes{64} << 20};
+    wafer.dram = models::DramSpec{DataSize{Bytes{8} << 30}, Bandwidth{Rational(256), true}, {1, 1}};
+    wafer.link = {Bandwidth{Rational(256), true}, Duration::of_cycles(4)};
+    hardware = models::resolve_hardware(wafer, {}, {});
+    routing = topology::make_routing("xy", mesh);
+  }
+  static topology::Mesh wafer_mesh() { return topology::Mesh({{32, 64}, {}, {}}); }
+  workloads::LoweredPlan lower() const { return workloads::lower({model, training, plan, placement, hardware, mesh}); }
+  analysis::CostInput input(const workloads::LoweredPlan& lowered) const {
+    return {lowered.trace, lowered.mapping, plan, hardware, mesh, *routing, models::CostModel::alpha_beta_contention, 1};
+  }
+};
+
+void lower_plan(benchmark::State& state) {
+  const Gpt3 gpt3;
+  for (auto _ : state) benchmark::DoNotOptimize(gpt3.lower().trace.tiles.size());
+}
+BENCHMARK(lower_plan)->Unit(benchmark::kMillisecond);
+
+void predict_lowered_plan(benchmark::State& state) {
+  const Gpt3 gpt3;
+  const workloads::LoweredPlan lowered = gpt3.lower();
+  for (auto _ : state) {
+    analysis::StepCosts costs(gpt3.input(lowered));
+    benchmark::DoNotOptimize(analysis::predict(costs, lowered.trace).cycles);
+  }
+}
+BENCHMARK(predict_lowered_plan)->Unit(benchmark::kMillisecond);
+
+/// 8 to 71 microbatches under gpipe and 1f1b, in turn.
+void evaluate_variant(benchmark::State& state) {
+  const Gpt3 gpt3;
+  const workloads::LoweredPlan lowered = gpt3.lower();
+  analysis::PlanEvaluator evaluator(gpt3.input(lowered));
+  std::int32_t number = 0;
+  for (auto _ : state) {
+    const auto schedule = number % 2 == 0 ? workloads::PipelineSchedule::gpipe : workloads::PipelineSchedule::one_f_one_b;
+    benchmark::DoNotOptimize(evaluator.cycles(8 + number / 2 % 64, schedule));
+    ++number;
+  }
+  state.counters["per_minute"] = benchmark::Counter(60 * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK(evaluate_variant)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace wafersim::bench
