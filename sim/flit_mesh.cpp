@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "sim/path_recorder.h"
 
 namespace wafersim::sim {
 namespace {
@@ -152,6 +153,9 @@ void FlitMesh::injection_credit(TileId tile, unsigned lane, unsigned vc, Flit fl
 void FlitMesh::head_sent(TileId tile, unsigned output, std::uint32_t index, Cycle waited) {
   Parcel& parcel = parcels_[index];
   parcel.queued += waited;
+  if (network_.path != nullptr) {
+    network_.path->head_sent(parcel.packet, tile, output, network_.calendar.current(), waited);
+  }
   if (output >= kMeshPorts) return;
   PortStatistics& port = ports_[tile * kMeshPorts + output];
   port.packets += 1;

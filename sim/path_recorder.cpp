@@ -1,0 +1,302 @@
+#include "sim/path_recorder.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace wafersim::sim {
+namespace {
+
+/// 1.5 GiB of nodes.
+constexpr std::size_t kMostNodes = std::size_t{1} << 25;
+
+template <class Noted>
+const PathRef* find(const Noted& noted, std::uint64_t key) {
+  const auto found = std::find_if(noted.begin(), noted.end(), [key](const auto& entry) { return entry.first == key; });
+  return found == noted.end() ? nullptr : &found->second;
+}
+
+PathKind kind_of(workloads::OpKind kind) {
+  if (kind == workloads::OpKind::matrix) return PathKind::matrix;
+  return kind == workloads::OpKind::reduce ? PathKind::reduce : PathKind::vector;
+}
+
+/// Operations of a step one after the other become one segment: which of them lie in one node depends on who else held it.
+void join_operations(std::vector<PathSegment>& segments) {
+  std::vector<PathSegment> joined;
+  for (const PathSegment& segment : segments) {
+    PathSegment* const last = joined.empty() ? nullptr : &joined.back();
+    if (last != nullptr && is_operation(segment.kind) && last->kind == segment.kind && last->axis == segment.axis &&
+        last->tile == segment.tile && last->step == segment.step) {
+      last->to = segment.to;
+      last->operations += segment.operations;
+    } else {
+      joined.push_back(segment);
+    }
+  }
+  segments = std::move(joined);
+}
+
+}  // namespace
+
+const char* to_string(PathKind kind) {
+  constexpr std::array<const char*, kPathKinds> kNames = {"matrix",          "vector",      "reduce",     "memory_stall",
+                                                          "overhead",        "wire",        "injection_queue", "injection_room",
+                                                          "link_queue",      "link_room",   "ejection_queue"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+void CorePath::completed(std::uint64_t token) { completions_.push_back({token, std::move(all_.cause)}); }
+
+void CorePath::completing(std::uint64_t token) {
+  const auto found =
+      std::find_if(completions_.begin(), completions_.end(), [token](const auto& entry) { return entry.first == token; });
+  if (found == completions_.end()) return;
+  cause_ = std::move(found->second);
+  completions_.erase(found);
+}
+
+void CorePath::sending() const { all_.cause = cause_; }
+
+void CorePath::opening(std::span<const std::uint32_t> waits, Cycle now) {
+  const PathRef* latest = nullptr;
+  for (const std::uint32_t step : waits) {
+    if (const PathRef* const path = find(results_, step)) latest = path;
+  }
+  if (latest != nullptr) {
+    cause_ = *latest;
+  } else if (opened_at_ == now) {
+    cause_ = opened_;  // steps open in order
+  }
+  opened_ = cause_;
+  opened_at_ = now;
+}
+
+/// Why an operation starts in this cycle, and not before.
+PathRef CorePath::why(Engine engine, std::uint64_t token, Cycle now) const {
+  const Freed& freed = freed_[static_cast<std::size_t>(engine)];
+  const PathRef* const ready = find(ready_, token);
+  PathRef path = ready != nullptr ? *ready : freed.at == now ? freed.path : opened_;
+  require_invariant(path.to() == now, "an operation started without a cause");
+  return path;
+}
+
+void CorePath::engine_started(Engine engine, std::uint64_t token, Cycle now) {
+  started_[static_cast<std::size_t>(engine)] = why(engine, token, now);
+}
+
+void CorePath::engine_stopped(Engine engine, const Stopped& operation, Cycle now) {
+  Freed& freed = freed_[static_cast<std::size_t>(engine)];
+  freed = {};
+  PathRef path = std::move(started_[static_cast<std::size_t>(engine)]);
+  PathNode node;
+  node.tile = tile_;
+  node.other = operation.step;
+  node.axis = operation.axis;
+  node.kind = kind_of(operation.kind);
+  node.to = std::min(operation.compute_end, now);
+  node.number = 1;
+  all_.tree().grow(path, node);
+  node.kind = PathKind::memory_stall;
+  node.to = now;
+  all_.tree().grow(path, node);
+  freed = {now, path};
+  completions_.push_back({operation.token, std::move(path)});
+}
+
+void CorePath::engine_passed(Engine engine, std::uint64_t token, Cycle now) {
+  Freed& freed = freed_[static_cast<std::size_t>(engine)];
+  freed = {now, why(engine, token, now)};
+  completions_.push_back({token, freed.path});
+}
+
+void CorePath::step_closed(Cycle now) const { all_.step_closed(cause_, tile_, now); }
+
+PathRecorder::PathRecorder(const CompiledTrace& trace, const NetworkContext& network)
+    : tree_(kMostNodes),
+      network_(network),
+      input_vcs_((kMeshPorts + local_ports(network.hardware.nic_ports)) *
+                 static_cast<unsigned>(network.hardware.virtual_channels)) {
+  for (const workloads::TileBinding& binding : trace.trace().tiles) cores_.emplace_back(*this, binding.tile);
+}
+
+/// Of steps that end the run together, that of the first tile: the order of visits does not decide.
+void PathRecorder::step_closed(const PathRef& path, TileId tile, Cycle now) {
+  if (now < last_end_ || (now == last_end_ && last_tile_ < tile)) return;
+  last_ = path;
+  last_end_ = now;
+  last_tile_ = tile;
+}
+
+PathMeasurement PathRecorder::take(Cycle end) const {
+  require_invariant(last_.to() == end, "the critical path is not as long as the run");
+  PathMeasurement result;
+  result.most_nodes = tree_.most_held();
+  for (std::uint32_t index = last_.node(); index != kNil; index = tree_[index].next) {
+    const PathNode& node = tree_[index];
+    PathSegment segment;
+    segment.from = node.next == kNil ? 0 : tree_[node.next].to;
+    segment.to = node.to;
+    segment.kind = node.kind;
+    segment.axis = node.axis;
+    segment.tile = node.tile;
+    segment.router_cycles = node.router;
+    segment.link_cycles = node.link;
+    if (node.kind <= PathKind::memory_stall) {
+      segment.step = node.other;
+      segment.operations = is_operation(node.kind) ? node.number : 0;
+    } else {
+      segment.destination = node.other;
+      segment.link = node.number;
+    }
+    result.segments.push_back(segment);
+  }
+  std::reverse(result.segments.begin(), result.segments.end());
+  join_operations(result.segments);
+  return result;
+}
+
+/// What a way has been on wires becomes a node.
+void PathRecorder::close(Way& way, const Message& message) {
+  if (way.at == way.path.to()) return;
+  PathNode node;
+  node.to = way.at;
+  node.router = way.router;
+  node.link = way.link;
+  node.tile = message.source;
+  node.other = message.destination;
+  node.axis = message.axis;
+  tree_.grow(way.path, node);
+  way.router = way.link = 0;
+}
+
+void PathRecorder::wait(Way& way, Cycle until, PathKind kind, std::uint32_t link, const Message& message) {
+  if (until <= way.at) return;
+  close(way, message);
+  PathNode node;
+  node.kind = kind;
+  node.to = until;
+  node.tile = message.source;
+  node.other = message.destination;
+  node.number = link;
+  node.axis = message.axis;
+  tree_.grow(way.path, node);
+  way.at = until;
+}
+
+void PathRecorder::wait_at_output(Way& way, Cycle until, PathKind kind, TileId tile, unsigned output, const Message& message) {
+  if (output >= kMeshPorts) return wait(way, until, PathKind::ejection_queue, 0, message);
+  wait(way, until, kind, topology::Mesh::link(tile, static_cast<topology::Direction>(output)), message);
+}
+
+void PathRecorder::posted(std::uint32_t message) {
+  MessageWay& way = at(messages_, message);
+  way = {};
+  way.ready.path = cause;
+  way.ready.at = cause.to();
+  require_invariant(way.ready.at == network_.messages[message].posted, "a message was sent without a cause");
+}
+
+void PathRecorder::ready(std::uint32_t message, Cycle now) {
+  wait(messages_[message].ready, now, PathKind::overhead, 0, network_.messages[message]);
+}
+
+void PathRecorder::injected(std::uint32_t message, std::uint32_t packet, const Injection& times) {
+  const Message& what = network_.messages[message];
+  MessageWay& whole = messages_[message];
+  Way way = whole.ready;
+  if (whole.has_injected && whole.port_until > way.at) {
+    way = whole.injected;
+    way.at = std::min(whole.port_until, times.now);
+  }
+  if (whole.followed.to() > way.at) way = {whole.followed, whole.followed.to()};
+  wait(way, std::min(times.others_until, times.now), PathKind::injection_queue, 0, what);
+  wait(way, times.now, PathKind::injection_room, 0, what);
+  whole.injected = way;
+  whole.port_until = times.port_until;
+  whole.has_injected = true;
+  at(packets_, packet) = {std::move(way), what.bytes > network_.hardware.packet_bytes};
+}
+
+void PathRecorder::left(std::uint32_t message, Cycle now) {
+  Way way = messages_[message].injected;
+  way.at = now;
+  close(way, network_.messages[message]);
+  cause = std::move(way.path);
+}
+
+void PathRecorder::ejected(std::uint32_t message, std::uint32_t packet, bool latest, Cycle tail) {
+  if (!latest) return;
+  Way way = at(packets_, packet).way;
+  way.link += network_.hardware.ejection_cycles;
+  way.at = tail + network_.hardware.ejection_cycles;
+  close(way, network_.messages[message]);
+  at(messages_, message).arrived = std::move(way.path);
+}
+
+void PathRecorder::received(std::uint32_t message, Cycle now) {
+  cause = messages_[message].arrived;
+  Way way{cause, cause.to()};
+  wait(way, now, PathKind::overhead, 0, network_.messages[message]);
+  cause = std::move(way.path);
+}
+
+void PathRecorder::stream_arrived(std::uint32_t entry, std::uint32_t packet, Bytes bytes, Cycle usable_at) {
+  const Message& message = network_.messages[network_.packets[packet].message];
+  Way way = at(packets_, packet).way;
+  way.link += network_.hardware.ejection_cycles;
+  way.at += network_.hardware.ejection_cycles;
+  close(way, message);
+  wait(way, usable_at, PathKind::overhead, 0, message);
+  std::vector<StreamPacket>& packets = at(streams_, entry);
+  packets.push_back({(packets.empty() ? 0 : packets.back().end) + bytes, std::move(way.path)});
+}
+
+void PathRecorder::follows(std::uint32_t message, std::span<const std::uint32_t> entries, Bytes bytes) {
+  PathRef& followed = messages_[message].followed;
+  followed = {};
+  for (const std::uint32_t entry : entries) {
+    const std::vector<StreamPacket>& packets = at(streams_, entry);
+    const auto last = std::lower_bound(packets.begin(), packets.end(), bytes,
+                                       [](const StreamPacket& packet, Bytes end) { return packet.end < end; });
+    if (last != packets.end() && last->path.to() > followed.to()) followed = last->path;
+  }
+}
+
+void PathRecorder::arrived(std::uint32_t packet, Cycle now, Cycle pipeline, Cycle turn) {
+  Way& way = at(packets_, packet).way;
+  way.link += now - pipeline - way.at;
+  way.router += pipeline + turn;
+  way.at = now + turn;
+}
+
+void PathRecorder::turned(std::uint32_t packet, Cycle turn) {
+  Way& way = at(packets_, packet).way;
+  way.router += turn;
+  way.at += turn;
+}
+
+void PathRecorder::granted(std::uint32_t packet, const Grant& grant) {
+  PacketWay& mine = at(packets_, packet);
+  const std::uint32_t index = network_.packets[packet].message;
+  const Message& message = network_.messages[index];
+  VcWay* const ahead = mine.several ? &at(vcs_, std::size_t{grant.tile} * input_vcs_ + grant.input_vc) : nullptr;
+  if (ahead != nullptr && ahead->message == index && ahead->port_until > mine.way.at) {
+    mine.way = ahead->way;
+    mine.way.at = std::min(ahead->port_until, grant.now);
+  }
+  // Behind others in its VC, and for the port.
+  const Cycle others_until = std::min(grant.now, std::max(network_.packets[packet].bid_at, grant.others_until));
+  wait_at_output(mine.way, others_until, PathKind::link_queue, grant.tile, grant.output, message);
+  wait_at_output(mine.way, grant.now, PathKind::link_room, grant.tile, grant.output, message);
+  if (ahead != nullptr) *ahead = {index, grant.port_until, mine.way};
+}
+
+void PathRecorder::head_sent(std::uint32_t packet, TileId tile, unsigned output, Cycle now, Cycle waited) {
+  Way& way = at(packets_, packet).way;
+  way.at = std::max(way.at, now - waited);
+  wait_at_output(way, now, PathKind::link_queue, tile, output, network_.messages[network_.packets[packet].message]);
+}
+
+}  // namespace wafersim::sim
