@@ -88,6 +88,8 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
       ->type_name("TILES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  run->add_flag("--critical-path", arguments.critical_path,
+                "Record the chain of last arrivals that decides when the run ends, and write it into critical_path.json");
   run->add_flag("--report", arguments.report,
                 "Record loads over time, messages, operations and memory, and write them as tables and as report.html");
   run->add_option("--report-tiles", arguments.report_tiles,

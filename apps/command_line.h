@@ -38,6 +38,7 @@ struct RunArguments {
   bool messages = false;
   bool memory = false;
   std::vector<std::string> memory_tiles;  ///< by name
+  bool critical_path = false;
   bool report = false;
   std::vector<std::string> report_tiles;  ///< by name
   bool force = false;

@@ -243,6 +243,7 @@ struct PathSegment {
   TileId destination = kNoTile;  ///< of messages
   std::uint32_t step = 0;        ///< of operations and memory stalls: position in the tile's program
   std::uint32_t operations = 0;  ///< of operations: so many, one after the other
+  Cycle computed = 0;            ///< of memory stalls: what the operation computed before
   topology::LinkId link = 0;     ///< of link_queue and link_room
   Cycle router_cycles = 0;       ///< of wires: in router pipelines ...
   Cycle link_cycles = 0;         ///< ... on links and local ports; the rest is serialization

@@ -97,8 +97,10 @@ void CorePath::engine_stopped(Engine engine, const Stopped& operation, Cycle now
   node.kind = kind_of(operation.kind);
   node.to = std::min(operation.compute_end, now);
   node.number = 1;
+  const Cycle started = path.to();
   all_.tree().grow(path, node);
   node.kind = PathKind::memory_stall;
+  node.link = node.to - started;
   node.to = now;
   all_.tree().grow(path, node);
   freed = {now, path};
@@ -141,14 +143,15 @@ PathMeasurement PathRecorder::take(Cycle end) const {
     segment.kind = node.kind;
     segment.axis = node.axis;
     segment.tile = node.tile;
-    segment.router_cycles = node.router;
-    segment.link_cycles = node.link;
     if (node.kind <= PathKind::memory_stall) {
       segment.step = node.other;
       segment.operations = is_operation(node.kind) ? node.number : 0;
+      segment.computed = node.link;
     } else {
       segment.destination = node.other;
       segment.link = node.number;
+      segment.router_cycles = node.router;
+      segment.link_cycles = node.link;
     }
     result.segments.push_back(segment);
   }

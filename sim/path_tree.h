@@ -13,7 +13,7 @@ struct PathNode {
   std::uint32_t holders = 0;   ///< children and PathRefs
   Cycle to = 0;
   Cycle router = 0;            ///< of wires: in router pipelines
-  Cycle link = 0;              ///< of wires: latency of links, of injection and of ejection
+  Cycle link = 0;              ///< of wires: latency of links, of injection and of ejection; of memory stalls: what was computed
   TileId tile = kNoTile;
   std::uint32_t other = 0;     ///< of operations: the step; of messages: the destination
   std::uint32_t number = 0;    ///< of operations: so many, one after the other; of link_queue: the link
