@@ -54,7 +54,8 @@ void CorePath::completing(std::uint64_t token) {
       std::find_if(completions_.begin(), completions_.end(), [token](const auto& entry) { return entry.first == token; });
   if (found == completions_.end()) return;
   cause_ = std::move(found->second);
-  completions_.erase(found);
+  if (found + 1 != completions_.end()) *found = std::move(completions_.back());
+  completions_.pop_back();
 }
 
 void CorePath::sending() const { all_.cause = cause_; }
@@ -160,70 +161,95 @@ PathMeasurement PathRecorder::take(Cycle end) const {
   return result;
 }
 
-/// What a way has been on wires becomes a node.
+void PathRecorder::add(Way& way, PathNode node, Cycle cycles, PathKind kind) {
+  node.kind = kind;
+  node.to = way.path.to() + cycles;
+  tree_.grow(way.path, node);
+}
+
+/// What a way has come to since its last node becomes nodes: first what it waited in the NIC, last what it waited in routers.
 void PathRecorder::close(Way& way, const Message& message) {
   if (way.at == way.path.to()) return;
   PathNode node;
-  node.to = way.at;
-  node.router = way.router;
-  node.link = way.link;
   node.tile = message.source;
   node.other = message.destination;
   node.axis = message.axis;
-  tree_.grow(way.path, node);
-  way.router = way.link = 0;
+  const Cycle waits = way.injection_queue + way.injection_room + way.ejection_queue + way.link_queue + way.link_room;
+  PathNode wires = node;
+  wires.router = way.router;
+  wires.link = way.link;
+  const Cycle wire = way.at - way.path.to() - waits;
+  add(way, node, way.injection_queue, PathKind::injection_queue);
+  add(way, node, way.injection_room, PathKind::injection_room);
+  add(way, wires, wire, PathKind::wire);
+  node.number = way.link_waited;
+  add(way, node, way.link_queue, PathKind::link_queue);
+  add(way, node, way.link_room, PathKind::link_room);
+  node.number = 0;
+  add(way, node, way.ejection_queue, PathKind::ejection_queue);
+  way = Way::to(std::move(way.path));
 }
 
-void PathRecorder::wait(Way& way, Cycle until, PathKind kind, std::uint32_t link, const Message& message) {
+void PathRecorder::overhead(Way& way, Cycle until, const Message& message) {
   if (until <= way.at) return;
   close(way, message);
   PathNode node;
-  node.kind = kind;
-  node.to = until;
   node.tile = message.source;
   node.other = message.destination;
-  node.number = link;
   node.axis = message.axis;
-  tree_.grow(way.path, node);
+  add(way, node, until - way.at, PathKind::overhead);
   way.at = until;
 }
 
-void PathRecorder::wait_at_output(Way& way, Cycle until, PathKind kind, TileId tile, unsigned output, const Message& message) {
-  if (output >= kMeshPorts) return wait(way, until, PathKind::ejection_queue, 0, message);
-  wait(way, until, kind, topology::Mesh::link(tile, static_cast<topology::Direction>(output)), message);
+/// Waits for the output until `queue_until`, and from then for room behind it.
+void PathRecorder::wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output, std::uint32_t message) {
+  if (until <= way.at) return;
+  if (output >= kMeshPorts) {
+    way.ejection_queue += until - way.at;
+  } else {
+    const topology::LinkId link = topology::Mesh::link(tile, static_cast<topology::Direction>(output));
+    if (way.link_queue + way.link_room != 0 && way.link_waited != link) close(way, network_.messages[message]);
+    queue_until = std::clamp(queue_until, way.at, until);
+    way.link_waited = link;
+    way.link_queue += queue_until - way.at;
+    way.link_room += until - queue_until;
+  }
+  way.at = until;
 }
 
 void PathRecorder::posted(std::uint32_t message) {
   MessageWay& way = at(messages_, message);
   way = {};
   way.ready.path = cause;
-  way.ready.at = cause.to();
+  way.ready.at = way.ready.path.to();
   require_invariant(way.ready.at == network_.messages[message].posted, "a message was sent without a cause");
 }
 
 void PathRecorder::ready(std::uint32_t message, Cycle now) {
-  wait(messages_[message].ready, now, PathKind::overhead, 0, network_.messages[message]);
+  overhead(messages_[message].ready, now, network_.messages[message]);
 }
 
 void PathRecorder::injected(std::uint32_t message, std::uint32_t packet, const Injection& times) {
-  const Message& what = network_.messages[message];
   MessageWay& whole = messages_[message];
-  Way way = whole.ready;
+  const bool several = network_.messages[message].bytes > network_.hardware.packet_bytes;
+  Way way = several ? whole.ready : std::move(whole.ready);
   if (whole.has_injected && whole.port_until > way.at) {
     way = whole.injected;
     way.at = std::min(whole.port_until, times.now);
   }
-  if (whole.followed.to() > way.at) way = {whole.followed, whole.followed.to()};
-  wait(way, std::min(times.others_until, times.now), PathKind::injection_queue, 0, what);
-  wait(way, times.now, PathKind::injection_room, 0, what);
+  if (whole.followed.to() > way.at) way = Way::to(whole.followed);
+  const Cycle queue_until = std::clamp(times.others_until, way.at, times.now);
+  way.injection_queue += queue_until - way.at;
+  way.injection_room += times.now - queue_until;
+  way.at = times.now;
   whole.injected = way;
   whole.port_until = times.port_until;
   whole.has_injected = true;
-  at(packets_, packet) = {std::move(way), what.bytes > network_.hardware.packet_bytes};
+  at(packets_, packet) = {std::move(way), several};
 }
 
 void PathRecorder::left(std::uint32_t message, Cycle now) {
-  Way way = messages_[message].injected;
+  Way way = std::move(messages_[message].injected);
   way.at = now;
   close(way, network_.messages[message]);
   cause = std::move(way.path);
@@ -231,18 +257,22 @@ void PathRecorder::left(std::uint32_t message, Cycle now) {
 
 void PathRecorder::ejected(std::uint32_t message, std::uint32_t packet, bool latest, Cycle tail) {
   if (!latest) return;
-  Way way = at(packets_, packet).way;
-  way.link += network_.hardware.ejection_cycles;
-  way.at = tail + network_.hardware.ejection_cycles;
-  close(way, network_.messages[message]);
-  at(messages_, message).arrived = std::move(way.path);
+  Way& mine = at(packets_, packet).way;
+  Way& arrived = at(messages_, message).arrived;
+  if (network_.messages[message].streamed) {
+    arrived = mine;
+  } else {
+    arrived = std::move(mine);
+  }
+  arrived.link += network_.hardware.ejection_cycles;
+  arrived.at = tail + network_.hardware.ejection_cycles;
 }
 
 void PathRecorder::received(std::uint32_t message, Cycle now) {
-  cause = messages_[message].arrived;
-  Way way{cause, cause.to()};
-  wait(way, now, PathKind::overhead, 0, network_.messages[message]);
-  cause = std::move(way.path);
+  Way& arrived = messages_[message].arrived;
+  close(arrived, network_.messages[message]);
+  overhead(arrived, now, network_.messages[message]);
+  cause = std::move(arrived.path);
 }
 
 void PathRecorder::stream_arrived(std::uint32_t entry, std::uint32_t packet, Bytes bytes, Cycle usable_at) {
@@ -251,7 +281,7 @@ void PathRecorder::stream_arrived(std::uint32_t entry, std::uint32_t packet, Byt
   way.link += network_.hardware.ejection_cycles;
   way.at += network_.hardware.ejection_cycles;
   close(way, message);
-  wait(way, usable_at, PathKind::overhead, 0, message);
+  overhead(way, usable_at, message);
   std::vector<StreamPacket>& packets = at(streams_, entry);
   packets.push_back({(packets.empty() ? 0 : packets.back().end) + bytes, std::move(way.path)});
 }
@@ -283,23 +313,21 @@ void PathRecorder::turned(std::uint32_t packet, Cycle turn) {
 void PathRecorder::granted(std::uint32_t packet, const Grant& grant) {
   PacketWay& mine = at(packets_, packet);
   const std::uint32_t index = network_.packets[packet].message;
-  const Message& message = network_.messages[index];
   VcWay* const ahead = mine.several ? &at(vcs_, std::size_t{grant.tile} * input_vcs_ + grant.input_vc) : nullptr;
   if (ahead != nullptr && ahead->message == index && ahead->port_until > mine.way.at) {
     mine.way = ahead->way;
     mine.way.at = std::min(ahead->port_until, grant.now);
   }
   // Behind others in its VC, and for the port.
-  const Cycle others_until = std::min(grant.now, std::max(network_.packets[packet].bid_at, grant.others_until));
-  wait_at_output(mine.way, others_until, PathKind::link_queue, grant.tile, grant.output, message);
-  wait_at_output(mine.way, grant.now, PathKind::link_room, grant.tile, grant.output, message);
+  const Cycle queue_until = std::max(network_.packets[packet].bid_at, grant.others_until);
+  wait_at_output(mine.way, queue_until, grant.now, grant.tile, grant.output, index);
   if (ahead != nullptr) *ahead = {index, grant.port_until, mine.way};
 }
 
 void PathRecorder::head_sent(std::uint32_t packet, TileId tile, unsigned output, Cycle now, Cycle waited) {
   Way& way = at(packets_, packet).way;
   way.at = std::max(way.at, now - waited);
-  wait_at_output(way, now, PathKind::link_queue, tile, output, network_.messages[network_.packets[packet].message]);
+  wait_at_output(way, now, now, tile, output, network_.packets[packet].message);
 }
 
 }  // namespace wafersim::sim

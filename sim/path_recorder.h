@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "sim/compiled_trace.h"
 #include "sim/measurements.h"
 #include "sim/network.h"
@@ -114,7 +115,7 @@ class PathRecorder {
   /// Leaves the cause.
   void received(std::uint32_t message, Cycle now);
   /// On the ideal network, because of `cause`.
-  void delivered(std::uint32_t message) { at(messages_, message).arrived = cause; }
+  void delivered(std::uint32_t message) { at(messages_, message).arrived = Way::to(cause); }
   void gone(std::uint32_t message) { at(messages_, message) = {}; }
 
   // Of streams, by their numbers in StreamBoard.
@@ -141,12 +142,27 @@ class PathRecorder {
   void packet_gone(std::uint32_t packet) { at(packets_, packet) = {}; }
 
  private:
-  /// The end of a chain, up to a cycle: what came after its last node was on wires.
+  /// The end of a chain, up to a cycle. What came since its last node was on wires, but for the waits: each goes into a node
+  /// with others like it, so that a message of many packets has few.
   struct Way {
+    /// To the end of a chain.
+    static Way to(PathRef path) {
+      Way way;
+      way.at = path.to();
+      way.path = std::move(path);
+      return way;
+    }
+
     PathRef path;
     Cycle at = 0;
-    Cycle router = 0;  ///< of the cycles since the node
+    Cycle router = 0;
     Cycle link = 0;
+    Cycle injection_queue = 0;
+    Cycle injection_room = 0;
+    Cycle ejection_queue = 0;
+    Cycle link_queue = 0;       ///< at the latest link at which it waited
+    Cycle link_room = 0;
+    topology::LinkId link_waited = 0;
   };
   struct MessageWay {
     Way ready;
@@ -154,7 +170,7 @@ class PathRecorder {
     Cycle port_until = 0;    ///< after that
     bool has_injected = false;
     PathRef followed;        ///< what the next packet waits for last
-    PathRef arrived;         ///< its latest packet through the ejection port
+    Way arrived;             ///< its latest packet through the ejection port
   };
   struct PacketWay {
     Way way;
@@ -171,23 +187,24 @@ class PathRecorder {
     PathRef path;
   };
 
-  template <class T>
-  static T& at(std::vector<T>& list, std::size_t index) {
+  template <class List>
+  static typename List::value_type& at(List& list, std::size_t index) {
     if (index >= list.size()) list.resize(index + index / 2 + 16);
     return list[index];
   }
+  void add(Way& way, PathNode node, Cycle cycles, PathKind kind);
   void close(Way& way, const Message& message);
-  void wait(Way& way, Cycle until, PathKind kind, std::uint32_t link, const Message& message);
-  void wait_at_output(Way& way, Cycle until, PathKind kind, TileId tile, unsigned output, const Message& message);
+  void overhead(Way& way, Cycle until, const Message& message);
+  void wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output, std::uint32_t message);
 
   const NetworkContext& network_;
   std::vector<CorePath> cores_;
   PathRef last_;
   Cycle last_end_ = 0;
   TileId last_tile_ = kNoTile;
-  std::vector<MessageWay> messages_;
-  std::vector<PacketWay> packets_;
-  std::vector<VcWay> vcs_;                          ///< [tile, input VC]
+  HugeVector<MessageWay> messages_;
+  HugeVector<PacketWay> packets_;
+  HugeVector<VcWay> vcs_;                          ///< [tile, input VC]
   unsigned input_vcs_;
   std::vector<std::vector<StreamPacket>> streams_;
 };

@@ -25,19 +25,21 @@ void PathTree::grow(PathRef& path, const PathNode& what) {
   }
   const std::uint32_t node = nodes_.take();
   nodes_[node] = what;
-  nodes_[node].next = path.node();
-  nodes_[node].holders = 0;
-  if (path.node() != kNil) hold(path.node());
+  // The node holds what the path held, and the path the node.
+  nodes_[node].next = path.node_;
+  nodes_[node].holders = 1;
+  path.tree_ = this;
+  path.node_ = node;
   most_held_ = std::max(most_held_, ++held_);
-  path = PathRef(*this, node);
 }
 
 /// What only this node held goes, too.
-void PathTree::release(std::uint32_t node) {
-  while (node != kNil && --nodes_[node].holders == 0) {
+void PathTree::forget(std::uint32_t node) {
+  while (true) {
     const std::uint32_t parent = nodes_[node].next;
     nodes_.give_back(node);
     --held_;
+    if (parent == kNil || --nodes_[parent].holders != 0) return;
     node = parent;
   }
 }

@@ -42,6 +42,7 @@ class PathRef {
   Cycle to() const;
 
  private:
+  friend class PathTree;
   void hold() const;
 
   PathTree* tree_ = nullptr;
@@ -60,10 +61,14 @@ class PathTree {
   void grow(PathRef& path, const PathNode& what);
 
   void hold(std::uint32_t node) { ++nodes_[node].holders; }
-  void release(std::uint32_t node);
+  void release(std::uint32_t node) {
+    if (--nodes_[node].holders == 0) forget(node);
+  }
   std::size_t most_held() const { return most_held_; }
 
  private:
+  void forget(std::uint32_t node);
+
   Pool<PathNode> nodes_;
   std::size_t most_;
   std::size_t held_ = 0;
@@ -71,10 +76,10 @@ class PathTree {
 };
 
 inline PathRef::~PathRef() {
-  if (node_ != kNil) tree_->release(node_);
+  if (tree_ != nullptr && node_ != kNil) tree_->release(node_);
 }
 inline void PathRef::hold() const {
-  if (node_ != kNil) tree_->hold(node_);
+  if (tree_ != nullptr && node_ != kNil) tree_->hold(node_);
 }
 inline Cycle PathRef::to() const { return node_ == kNil ? 0 : (*tree_)[node_].to; }
 
