@@ -90,7 +90,7 @@ Cycle PathSummary::queueing() const {
 }
 
 WhatIf what_if(const std::vector<PathSegment>& segments, const MachineChange& change) {
-  Cycle compute = 0, router = 0, link = 0, serialization = 0, overhead = 0, waits = 0;
+  Cycle compute = 0, router = 0, link = 0, serialization = 0, overhead = 0, waits = 0, memory_waits = 0;
   WhatIf result{change};
   for (const PathSegment& segment : segments) {
     const Cycle length = length_of(segment);
@@ -98,6 +98,8 @@ WhatIf what_if(const std::vector<PathSegment>& segments, const MachineChange& ch
       compute += length;
     } else if (segment.kind == PathKind::memory_stall) {
       result.at_least += least_stall(segment, change);
+    } else if (segment.kind == PathKind::memory_wait) {
+      memory_waits += length;
     } else if (segment.kind == PathKind::wire) {
       router += segment.router_cycles;
       link += segment.link_cycles;
@@ -109,10 +111,11 @@ WhatIf what_if(const std::vector<PathSegment>& segments, const MachineChange& ch
     }
   }
   result.at_least += shortened(compute, change.compute);
-  result.with_waits = result.at_least;
+  result.with_waits = result.at_least + shortened(memory_waits, change.memory);
   if (change.ideal_network) return result;
-  result.at_least += (change.instant_routers ? 0 : router) + link + shortened(serialization, change.links) + overhead;
-  result.with_waits = result.at_least + shortened(waits, change.links);
+  const Cycle wires = (change.instant_routers ? 0 : router) + link + shortened(serialization, change.links) + overhead;
+  result.at_least += wires;
+  result.with_waits += wires + shortened(waits, change.links);
   return result;
 }
 
@@ -126,12 +129,12 @@ PathSummary summarize(const sim::PathMeasurement& path, const workloads::Trace& 
     const Cycle length = length_of(segment);
     summary.by_kind[index_of(segment.kind)] += length;
     summary.cycles += length;
-    if (segment.kind <= PathKind::memory_stall) {
+    if (sim::is_core(segment.kind)) {
       const workloads::Step& step = trace.programs[programs.at(segment.tile)].steps[segment.step];
       PathSummary::Step& sum = steps[{step.kind, step.pass}];
       sum.kind = step.kind;
       sum.pass = step.pass;
-      (segment.kind == PathKind::memory_stall ? sum.memory_stall : sum.compute) += length;
+      (sim::is_operation(segment.kind) ? sum.compute : sum.memory_stall) += length;
       continue;
     }
     PathSummary::Axis& axis = summary.axes[static_cast<std::size_t>(segment.axis)];

@@ -29,7 +29,7 @@ std::vector<MachineChange> usual_changes();
 struct WhatIf {
   MachineChange change;
   /// No run with the same operations, messages and order of operations on each engine takes less: what is left of the path's
-  /// operations and wires, with all its waiting for other packets taken away.
+  /// operations and wires, with all its waiting for others, at buffers and for shared memory taken away.
   Cycle at_least = 0;
   /// The same with that waiting kept; on links, as much shorter as their serialization.
   Cycle with_waits = 0;
@@ -53,7 +53,7 @@ struct PathSummary {
     workloads::StepKind kind = workloads::StepKind::custom;
     workloads::Pass pass = workloads::Pass::none;
     Cycle compute = 0;
-    Cycle memory_stall = 0;
+    Cycle memory_stall = 0;  ///< and memory_wait
   };
   std::vector<Step> steps;  ///< ascending by kind, then pass
   struct Link {

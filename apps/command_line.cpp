@@ -246,6 +246,22 @@ CLI::App* add_compare(CLI::App& app, CompareArguments& arguments) {
   return compare;
 }
 
+CLI::App* add_whatif(CLI::App& app, WhatIfArguments& arguments) {
+  CLI::App* whatif = app.add_subcommand(
+      "whatif", "Bound what a change of the machine could gain by the critical path, and simulate it");
+  add_scenario(*whatif, arguments.scenario);
+  whatif->get_option("scenario")->description("Scenario file (YAML), or the directory of a run with --critical-path");
+  whatif->add_option("--change", arguments.changes,
+                     "'links 2x', 'compute 2x', 'memory 2x' with any factor, 'routers instant' or 'network ideal'; again and again")
+      ->required()
+      ->type_name("CHANGE")
+      ->allow_extra_args(false);
+  whatif->add_option("-o,--output", arguments.directory, "Directory of the runs [RUN_DIR/whatif or runs/NAME-whatif]")
+      ->type_name("DIR");
+  whatif->add_flag("--json", arguments.json, "Print one JSON object");
+  return whatif;
+}
+
 CLI::App* add_collective(CLI::App& app, CollectiveArguments& arguments) {
   CLI::App* collective = app.add_subcommand(
       "collective", "Simulate the scenario's collective by cores that add or store what arrives as it arrives");
@@ -276,6 +292,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* sweep = add_sweep(app, sweep_arguments);
   CompareArguments compare_arguments;
   const CLI::App* compare = add_compare(app, compare_arguments);
+  WhatIfArguments whatif_arguments;
+  const CLI::App* whatif = add_whatif(app, whatif_arguments);
   CollectiveArguments collective_arguments;
   const CLI::App* collective = add_collective(app, collective_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
@@ -297,6 +315,7 @@ Command parse_command_line(int argc, char** argv) {
   if (traffic->parsed()) return traffic_arguments;
   if (sweep->parsed()) return sweep_arguments;
   if (compare->parsed()) return compare_arguments;
+  if (whatif->parsed()) return whatif_arguments;
   if (collective->parsed()) return collective_arguments;
   return PresetsArguments{};
 }

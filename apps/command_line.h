@@ -102,6 +102,13 @@ struct CompareArguments {
   bool json = false;
 };
 
+struct WhatIfArguments {
+  ScenarioArguments scenario;        ///< or the directory of a run
+  std::vector<std::string> changes;  ///< as analysis::parse_change() reads them
+  std::string directory;             ///< empty = RUN_DIR/whatif or runs/NAME-whatif
+  bool json = false;
+};
+
 struct CollectiveArguments {
   ScenarioArguments scenario;
   bool json = false;
@@ -115,7 +122,7 @@ struct Answered {
 };
 
 using Command = std::variant<RunArguments, ReportArguments, PlotArguments, CheckArguments, TopologyArguments, TrafficArguments,
-                             SweepArguments, CompareArguments, CollectiveArguments, PresetsArguments, Answered>;
+                             SweepArguments, CompareArguments, WhatIfArguments, CollectiveArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

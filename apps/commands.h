@@ -14,6 +14,7 @@ ExitStatus topology_command(const TopologyArguments& arguments);
 ExitStatus traffic_command(const TrafficArguments& arguments);
 ExitStatus sweep_command(const SweepArguments& arguments);
 ExitStatus compare_command(const CompareArguments& arguments);
+ExitStatus whatif_command(const WhatIfArguments& arguments);
 ExitStatus collective_command(const CollectiveArguments& arguments);
 ExitStatus presets_command();
 

@@ -27,5 +27,6 @@ Json memory_part(const RunTables& run);
 Json windows_part(const RunTables& run);
 Json spans_part(const RunTables& run);
 Json bubbles_part(const RunTables& run);
+Json path_part(const RunTables& run);
 
 }  // namespace wafersim::report

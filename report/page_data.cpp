@@ -209,7 +209,8 @@ std::string page_data(const RunTables& run) {
                      {"latency", latency_part(run)},
                      {"spans", spans_part(run)},
                      {"bubbles", bubbles_part(run)},
-                     {"flows", flows_part(run)}};
+                     {"flows", flows_part(run)},
+                     {"path", path_part(run)}};
   return page.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -15,6 +15,9 @@ namespace wafersim::report {
 void write_path(const std::filesystem::path& path, const sim::PathMeasurement& measurement, const analysis::PathSummary& summary,
                 const workloads::Trace& trace, const topology::Mesh& mesh);
 
+/// The segments of a critical_path.json, as far as analysis::what_if() looks at them. Throws IoError.
+std::vector<sim::PathSegment> read_path(const std::filesystem::path& path);
+
 /// The kinds of segments with their cycles; wires in their parts: "router", "link" and "serialization".
 std::vector<std::pair<std::string, Cycle>> path_parts(const analysis::PathSummary& summary);
 

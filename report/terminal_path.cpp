@@ -69,7 +69,8 @@ void draw_path(Canvas& canvas, const analysis::PathSummary& path, const topology
   canvas.stacked_bar({{Ink::compute, canvas.glyph("█", "#"), "operations", share(path.compute())},
                       {Ink::communication, canvas.glyph("▓", "="), "wires", share(wire)},
                       {Ink::bubble, canvas.glyph("▒", "o"), "waiting for other messages", share(path.queueing())},
-                      {Ink::memory, canvas.glyph("░", "m"), "memory stall", share(of(path, PathKind::memory_stall))}});
+                      {Ink::memory, canvas.glyph("░", "m"), "memory stall",
+                       share(of(path, PathKind::memory_stall) + of(path, PathKind::memory_wait))}});
   draw_parts(canvas, "operations", {{"matrix", of(path, PathKind::matrix)}, {"vector", of(path, PathKind::vector)},
                                     {"reduce", of(path, PathKind::reduce)}}, all);
   draw_parts(canvas, "wires", {{"serialization", path.serialization}, {"links", path.link}, {"routers", path.router},

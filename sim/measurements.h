@@ -217,7 +217,8 @@ enum class PathKind : std::uint8_t {
   matrix,           ///< operations of that kind
   vector,
   reduce,
-  memory_stall,     ///< an operation waited for SRAM or DRAM
+  memory_stall,     ///< an operation's own bytes took longer through SRAM or DRAM than its computation
+  memory_wait,      ///< and longer for the NIC, which has priority in SRAM, or other users of the DRAM
   overhead,         ///< of a message at its ends (nic.message_overhead), or of a stream's packet in the core
   wire,             ///< a message's packets in router pipelines, over links and in serialization, as on an idle network
   injection_queue,  ///< behind other messages at the NIC
@@ -229,8 +230,10 @@ enum class PathKind : std::uint8_t {
 inline constexpr std::size_t kPathKinds = static_cast<std::size_t>(PathKind::ejection_queue) + 1;
 const char* to_string(PathKind kind);
 constexpr bool is_operation(PathKind kind) { return kind <= PathKind::reduce; }
-/// Waits for other packets, or for buffers.
+/// A message waits for others, or for buffers.
 constexpr bool is_queueing(PathKind kind) { return kind >= PathKind::injection_queue; }
+/// The core is at work: the segment has a tile and a step, and no message.
+constexpr bool is_core(PathKind kind) { return kind <= PathKind::memory_wait; }
 
 /// A stretch of the critical path. The next one starts where it ends.
 struct PathSegment {
@@ -241,7 +244,7 @@ struct PathSegment {
   /// The tile that computes, or that sends the message.
   TileId tile = kNoTile;
   TileId destination = kNoTile;  ///< of messages
-  std::uint32_t step = 0;        ///< of operations and memory stalls: position in the tile's program
+  std::uint32_t step = 0;        ///< of cores: position in the tile's program
   std::uint32_t operations = 0;  ///< of operations: so many, one after the other
   Cycle computed = 0;            ///< of memory stalls: what the operation computed before
   topology::LinkId link = 0;     ///< of link_queue and link_room

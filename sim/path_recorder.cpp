@@ -41,9 +41,9 @@ void join_operations(std::vector<PathSegment>& segments) {
 }  // namespace
 
 const char* to_string(PathKind kind) {
-  constexpr std::array<const char*, kPathKinds> kNames = {"matrix",          "vector",      "reduce",     "memory_stall",
-                                                          "overhead",        "wire",        "injection_queue", "injection_room",
-                                                          "link_queue",      "link_room",   "ejection_queue"};
+  constexpr std::array<const char*, kPathKinds> kNames = {
+      "matrix",         "vector",     "reduce",    "memory_stall",  "memory_wait", "overhead", "wire", "injection_queue",
+      "injection_room", "link_queue", "link_room", "ejection_queue"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
@@ -83,25 +83,30 @@ PathRef CorePath::why(Engine engine, std::uint64_t token, Cycle now) const {
   return path;
 }
 
-void CorePath::engine_started(Engine engine, std::uint64_t token, Cycle now) {
-  started_[static_cast<std::size_t>(engine)] = why(engine, token, now);
+void CorePath::engine_started(Engine engine, std::uint64_t token, const Needs& needs, Cycle now) {
+  const Cycle dram = needs.dram_bytes == 0 ? 0 : all_.dram_cycles(needs.dram_bytes);
+  started_[static_cast<std::size_t>(engine)] = {why(engine, token, now), needs.compute, std::max(needs.sram_cycles, dram)};
 }
 
 void CorePath::engine_stopped(Engine engine, const Stopped& operation, Cycle now) {
   Freed& freed = freed_[static_cast<std::size_t>(engine)];
   freed = {};
-  PathRef path = std::move(started_[static_cast<std::size_t>(engine)]);
+  Started& started = started_[static_cast<std::size_t>(engine)];
+  PathRef path = std::move(started.path);
+  const Cycle start = path.to();
   PathNode node;
   node.tile = tile_;
   node.other = operation.step;
   node.axis = operation.axis;
   node.kind = kind_of(operation.kind);
-  node.to = std::min(operation.compute_end, now);
+  node.to = start + started.compute;
   node.number = 1;
-  const Cycle started = path.to();
   all_.tree().grow(path, node);
   node.kind = PathKind::memory_stall;
-  node.link = node.to - started;
+  node.link = started.compute;
+  node.to = std::min(now, start + std::max(started.compute, started.memory));
+  all_.tree().grow(path, node);
+  node.kind = PathKind::memory_wait;
   node.to = now;
   all_.tree().grow(path, node);
   freed = {now, path};
@@ -144,7 +149,7 @@ PathMeasurement PathRecorder::take(Cycle end) const {
     segment.kind = node.kind;
     segment.axis = node.axis;
     segment.tile = node.tile;
-    if (node.kind <= PathKind::memory_stall) {
+    if (is_core(node.kind)) {
       segment.step = node.other;
       segment.operations = is_operation(node.kind) ? node.number : 0;
       segment.computed = node.link;

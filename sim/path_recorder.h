@@ -33,13 +33,18 @@ class CorePath {
   void result(std::uint32_t step) { results_.push_back({step, cause_}); }
   /// A step that waits for these opens.
   void opening(std::span<const std::uint32_t> waits, Cycle now);
-  void engine_started(Engine engine, std::uint64_t token, Cycle now);
+  /// Of an operation: what it computes, and how long its own bytes take through memory.
+  struct Needs {
+    Cycle compute = 0;
+    Cycle sram_cycles = 0;
+    Bytes dram_bytes = 0;
+  };
+  void engine_started(Engine engine, std::uint64_t token, const Needs& needs, Cycle now);
   struct Stopped {
     std::uint64_t token = 0;
     workloads::OpKind kind = workloads::OpKind::matrix;
     workloads::Axis axis = workloads::Axis::none;
     std::uint32_t step = 0;
-    Cycle compute_end = 0;  ///< the rest waited for memory
   };
   void engine_stopped(Engine engine, const Stopped& operation, Cycle now);
   /// An operation of no cycles starts and ends.
@@ -64,7 +69,12 @@ class CorePath {
   Noted completions_;  ///< by token
   Noted ready_;        ///< in this cycle, by token
   Noted results_;      ///< in this cycle, by step
-  std::array<PathRef, kEngines> started_;
+  struct Started {
+    PathRef path;
+    Cycle compute = 0;
+    Cycle memory = 0;
+  };
+  std::array<Started, kEngines> started_;
   struct Freed {
     Cycle at = kNever;
     PathRef path;
@@ -88,6 +98,7 @@ class PathRecorder {
   PathRecorder(const CompiledTrace& trace, const NetworkContext& network);
 
   PathTree& tree() { return tree_; }
+  Cycle dram_cycles(Bytes bytes) const { return (Rational(static_cast<std::int64_t>(bytes)) / network_.hardware.dram_bytes_per_cycle).floor(); }
   CorePath& core(std::size_t used_tile) { return cores_[used_tile]; }
   /// Of what a core or a NIC tells the other in this call.
   PathRef cause;

@@ -250,7 +250,7 @@ void TraceCore::record_operation(const Running& running, Cycle end) const {
 void TraceCore::record_path(Engine engine, const Running& running, Cycle end) {
   const OpenStep& open = slots_[running.op.slot];
   const CompiledOp& op = open.code->ops[running.op.op];
-  path_->engine_stopped(engine, {running.op.token(), op.kind, op.axis, open.step, running.start + op.compute_cycles}, end);
+  path_->engine_stopped(engine, {running.op.token(), op.kind, op.axis, open.step}, end);
 }
 
 void TraceCore::became_ready(OpRef ref) {
@@ -416,7 +416,7 @@ void TraceCore::start(Engine engine, OpRef ref) {
   first_compute = std::min(first_compute, now);
   Running& running = running_[e];
   running = {true, true, dram_bytes != 0, ref, now, sram_cycles, sram_cycles == 0 ? 0 : sram_->nic_busy_before_now()};
-  if (path_ != nullptr) [[unlikely]] path_->engine_started(engine, ref.token(), now);
+  if (path_ != nullptr) [[unlikely]] path_->engine_started(engine, ref.token(), {compute, sram_cycles, dram_bytes}, now);
   account_.engine_started(engine, now, now + compute);
   calendar_.post(*this, now + std::max(compute, sram_cycles), 0, static_cast<std::uint32_t>(e));
   if (dram_bytes != 0) dram->access(binding_.tile, static_cast<std::uint32_t>(e), dram_bytes);

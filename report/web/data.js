@@ -8,6 +8,7 @@
 //   steps         columns of the steps shown, with kinds and passes as words
 //   memory        by recorded tile: cycle, total, bytes.<class>
 //   windows       tiles.<kind>: 255ths of the window's cycles by tile and window, base64; links likewise, by `row` of links
+//   path          critical_path.json, with bars [stage, kind, axis, from, to] instead of segments
 //   step_cycles, operations, latency, spans, bubbles, flows
 // A part that the run did not record is null.
 

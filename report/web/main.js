@@ -11,13 +11,14 @@ import { element } from "./dom.js";
 import { header } from "./header.js";
 import * as memory from "./memory.js";
 import * as network from "./network.js";
+import * as path from "./path.js";
 import * as roofline from "./roofline.js";
 import { startTheme } from "./theme.js";
 import * as timeline from "./timeline.js";
 import * as wafer from "./wafer.js";
 
 const modules = [
-  wafer, timeline, breakdown, memory, network,
+  wafer, timeline, breakdown, { ...path, has: (run) => run.path !== null }, memory, network,
   { ...roofline, has: (run) => run.operations !== null && run.operations.rows.length > 0 },
 ];
 

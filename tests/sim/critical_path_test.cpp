@@ -79,7 +79,7 @@ struct Seen {
 
 std::string unexplained(const sim::Measurements& run, const Seen& seen) {
   for (const PathSegment& segment : run.critical_path->segments) {
-    const bool known = segment.kind <= PathKind::memory_stall ? seen.explains(segment) : seen.sent(segment);
+    const bool known = sim::is_core(segment.kind) ? seen.explains(segment) : seen.sent(segment);
     if (!known) return "not seen: " + text_of({segment});
   }
   return "";
