@@ -243,6 +243,8 @@ CLI::App* add_compare(CLI::App& app, CompareArguments& arguments) {
       ->expected(2, 100)
       ->type_name("RUN");
   compare->add_flag("--json", arguments.json, "Print one JSON object");
+  compare->add_option("--html", arguments.html, "Write them into one page to look at, with the map of the difference, too")
+      ->type_name("FILE");
   return compare;
 }
 

@@ -99,6 +99,7 @@ struct SweepArguments {
 
 struct CompareArguments {
   std::vector<std::string> runs;  ///< directories, at least two
+  std::string html;               ///< of the page; empty = no page
   bool json = false;
 };
 

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <sstream>
 #include <thread>
 
 #include "apps/child_processes.h"
@@ -32,7 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxMessage = 4000;
 constexpr const char* kLock = ".lock";
 
 /// --set of everything that a point changes.
@@ -68,21 +66,6 @@ std::vector<report::PlannedPoint> planned_points(const config::Study& study) {
 report::StudyHeader header_of(const config::Study& study) {
   const bool traffic = study.command == config::StudyCommand::traffic;
   return {study.name, traffic ? "traffic" : "run", pairs_of(study.fixed)};
-}
-
-/// Of what a failed run printed, the errors, without the prefix of the program.
-std::string error_text(const fs::path& log, int status) {
-  constexpr std::string_view kPrefix = "wafersim: error: ";
-  std::istringstream lines(report::read_file(log));
-  std::string message;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(kPrefix)) continue;
-    if (!message.empty()) message += '\n';
-    message += line.substr(kPrefix.size());
-  }
-  if (message.empty()) message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
-  if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
-  return message;
 }
 
 /// One line on standard error that tells how far a study is: in place on a terminal, else now and then.
@@ -178,7 +161,7 @@ class StudyRunner {
     outcome.exit_status = status;
     if (status == 0) outcome.result = report::read_file(result);
     if (outcome.result.empty()) {
-      outcome.message = error_text(log_of(number), status);
+      outcome.message = error_of(log_of(number), status);
       ++failed_;
     } else if (arguments_.keep_runs) {
       fs::create_directories(runs_);

@@ -43,11 +43,11 @@ bool run_child(const std::vector<std::string>& words, const fs::path& log) {
     while (children.running() != 0) children.wait();
     return false;
   }
-  const std::string said = report::read_file(log);
+  const std::string said = ended->status == 0 ? "" : error_of(log, ended->status);
   fs::remove(log);
   if (ended->status == 0) return true;
   if (ended->status == static_cast<int>(ExitStatus::interrupted)) return false;
-  throw Error(static_cast<ExitStatus>(ended->status), "wafersim " + join(words, " ") + ":\n" + said);
+  throw Error(static_cast<ExitStatus>(ended->status), "wafersim " + join(words, " ") + ": " + said);
 }
 
 std::vector<std::string> run_words(const std::string& scenario, const fs::path& directory, const std::vector<std::string>& overrides) {

@@ -21,6 +21,9 @@ Json whole_column(const CsvTable& table, std::string_view name);
 Json used_columns(const CsvTable& table, const std::vector<std::string>& names, const std::string& prefix,
                   const std::string& suffix);
 
+/// What every run has: summary, mesh, tiles and links.
+Json run_part(const RunTables& run);
+
 /// Parts that tell of time: null where they were not recorded.
 Json steps_part(const RunTables& run);
 Json memory_part(const RunTables& run);

@@ -20,7 +20,7 @@ export function choice(label, options, chosen, onChange) {
 }
 
 export function table(head, rows, attributes = {}) {
-  const isNumber = (column) => rows.length > 0 && rows.every((row) => /^[<>−]? ?[\d–]/.test(row[column]));
+  const isNumber = (column) => rows.length > 0 && rows.every((row) => /^[<>−]? ?[\d–]/.test(row[column]?.textContent ?? row[column]));
   const cell = (tag) => (value, column) => element(tag, { class: column > 0 && isNumber(column) ? "number" : undefined }, value);
   return element("div", { class: "scroll" }, element("table", attributes,
     element("thead", {}, element("tr", {}, ...head.map(cell("th")))),
