@@ -26,7 +26,7 @@ std::string shares_text(const std::vector<std::pair<std::string, Cycle>>& parts,
 
 void draw_parts(Canvas& canvas, const char* title, const std::vector<std::pair<std::string, Cycle>>& parts, double all) {
   const std::string text = shares_text(parts, all);
-  if (!text.empty()) canvas.line(fmt::format("  {:<10}{}", title, text));
+  if (!text.empty()) canvas.line(fmt::format("  {:<12}{}", title, text));
 }
 
 void draw_axes(Canvas& canvas, const analysis::PathSummary& path, double all) {
@@ -48,7 +48,7 @@ void draw_what_if(Canvas& canvas, const analysis::PathSummary& path) {
   canvas.line(canvas.paint(Ink::dim, "  What a run with the same order of operations could gain; with the path's waits for others kept in brackets"));
   for (const analysis::WhatIf& what_if : path.what_if) {
     std::string kept;
-    if (what_if.with_waits != what_if.at_least) kept = " (" + bound_text(what_if.with_waits, path.cycles) + ")";
+    if (what_if.with_waits != what_if.at_least) kept = " (" + change_text(what_if.with_waits, path.cycles) + ")";
     canvas.line(fmt::format("  {:<18}{}{}", what_if.change.name, bound_text(what_if.at_least, path.cycles), kept));
   }
 }
@@ -59,6 +59,12 @@ std::string bound_text(Cycle cycles, Cycle base) {
   if (cycles == base || base == 0) return "no shorter";
   const double change = static_cast<double>(cycles) / static_cast<double>(base) - 1;
   return change < 0 ? "at most " + percent(-change) + " shorter" : "at least " + percent(change) + " longer";
+}
+
+std::string change_text(Cycle cycles, Cycle base) {
+  if (cycles == base || base == 0) return "as long";
+  const double change = static_cast<double>(cycles) / static_cast<double>(base) - 1;
+  return percent(change < 0 ? -change : change) + (change < 0 ? " shorter" : " longer");
 }
 
 void draw_path(Canvas& canvas, const analysis::PathSummary& path, const topology::Mesh& mesh) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "analysis/critical_path.h"
 #include "report/terminal_canvas.h"
 #include "topology/mesh.h"
@@ -11,5 +13,8 @@ void draw_path(Canvas& canvas, const analysis::PathSummary& path, const topology
 
 /// "at most 11.2 % shorter", "as long", "at least 3.0 % longer": the length of a run that `cycles` are the least of, beside `base`.
 std::string bound_text(Cycle cycles, Cycle base);
+
+/// "1.8 % shorter", "3.0 % longer", "as long".
+std::string change_text(Cycle cycles, Cycle base);
 
 }  // namespace wafersim::report

@@ -9,16 +9,6 @@
 #include "report/terminal_path.h"
 
 namespace wafersim::report {
-namespace {
-
-std::string gain_text(Cycle cycles, Cycle base) {
-  if (cycles == base || base == 0) return "as long";
-  const double change = static_cast<double>(cycles) / static_cast<double>(base) - 1;
-  return percent(change < 0 ? -change : change) + (change < 0 ? " shorter" : " longer");
-}
-
-}  // namespace
-
 std::string what_if_text(const WhatIfReport& report, const TerminalStyle& style) {
   Canvas canvas(style);
   canvas.line(fmt::format("{} cycles as it is", human_count(report.base_cycles)));
@@ -30,7 +20,7 @@ std::string what_if_text(const WhatIfReport& report, const TerminalStyle& style)
     below = below || change.simulated < change.predicted.at_least;
     canvas.line(fmt::format("  {:<18}{:<28}{:<28}{:<18}{}", change.predicted.change.name,
                             bound_text(change.predicted.at_least, report.base_cycles),
-                            bound_text(change.predicted.with_waits, report.base_cycles), gain_text(change.simulated, report.base_cycles),
+                            change_text(change.predicted.with_waits, report.base_cycles), change_text(change.simulated, report.base_cycles),
                             human_count(change.simulated)));
   }
   if (below) {

@@ -90,10 +90,14 @@ function bound(cycles, base) {
   return cycles < base ? `at most ${format.percent(1 - cycles / base)} shorter` : `at least ${format.percent(cycles / base - 1)} longer`;
 }
 
+function estimate(cycles, base) {
+  return cycles === base ? "as long" : `${format.percent(Math.abs(1 - cycles / base))} ${cycles < base ? "shorter" : "longer"}`;
+}
+
 function whatIf(run) {
   const { path } = run;
   return table(["change", "bound", "with waits"], path.what_if.map((each) =>
-    [each.change, bound(each.at_least_cycles, path.cycles), bound(each.with_waits_cycles, path.cycles)]), { id: "what-if" });
+    [each.change, bound(each.at_least_cycles, path.cycles), estimate(each.with_waits_cycles, path.cycles)]), { id: "what-if" });
 }
 
 function axes(run) {
