@@ -63,7 +63,8 @@ MessageTiming::Route MessageTiming::make_route(TileId source, TileId destination
   std::vector<Hop> hops;
   topology::Travel travel = routing_.depart(source, destination, topology::packet_draw(seed_, source, destination, 0));
   Hop came = Hop::local;
-  for (TileId at = source; at != destination;) {
+  const TileId end = mesh_.router(destination);
+  for (TileId at = mesh_.router(source); at != end;) {
     if (topology::arrive(travel, at, destination)) came = Hop::local;
     const topology::OutputSet outputs = routing_.outputs(at, came, travel);
     int output = 0;

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 #include <thread>
 
 #include "base/error.h"
@@ -73,6 +75,21 @@ std::optional<ChildProcesses::Ended> ChildProcesses::wait() {
 
 void ChildProcesses::interrupt() {
   for (const auto& [id, number] : running_) ::kill(id, SIGTERM);
+}
+
+std::string error_of(const std::filesystem::path& log, int status) {
+  constexpr std::size_t kMaxMessage = 4000;
+  constexpr std::string_view kPrefix = "wafersim: error: ";
+  std::ifstream lines(log);
+  std::string message;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kPrefix)) continue;
+    if (!message.empty()) message += '\n';
+    message += line.substr(kPrefix.size());
+  }
+  if (message.empty()) message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
+  if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
+  return message;
 }
 
 }  // namespace wafersim::apps

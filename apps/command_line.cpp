@@ -88,6 +88,8 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
       ->type_name("TILES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  run->add_flag("--critical-path", arguments.critical_path,
+                "Record the chain of last arrivals that decides when the run ends, and write it into critical_path.json");
   run->add_flag("--report", arguments.report,
                 "Record loads over time, messages, operations and memory, and write them as tables and as report.html");
   run->add_option("--report-tiles", arguments.report_tiles,
@@ -257,7 +259,25 @@ CLI::App* add_compare(CLI::App& app, CompareArguments& arguments) {
       ->expected(2, 100)
       ->type_name("RUN");
   compare->add_flag("--json", arguments.json, "Print one JSON object");
+  compare->add_option("--html", arguments.html, "Write them into one page to look at, with the map of the difference, too")
+      ->type_name("FILE");
   return compare;
+}
+
+CLI::App* add_whatif(CLI::App& app, WhatIfArguments& arguments) {
+  CLI::App* whatif = app.add_subcommand(
+      "whatif", "Bound what a change of the machine could gain by the critical path, and simulate it");
+  add_scenario(*whatif, arguments.scenario);
+  whatif->get_option("scenario")->description("Scenario file (YAML), or the directory of a run with --critical-path");
+  whatif->add_option("--change", arguments.changes,
+                     "'links 2x', 'compute 2x', 'memory 2x' with any factor, 'routers instant' or 'network ideal'; again and again")
+      ->required()
+      ->type_name("CHANGE")
+      ->allow_extra_args(false);
+  whatif->add_option("-o,--output", arguments.directory, "Directory of the runs [RUN_DIR/whatif or runs/NAME-whatif]")
+      ->type_name("DIR");
+  whatif->add_flag("--json", arguments.json, "Print one JSON object");
+  return whatif;
 }
 
 CLI::App* add_collective(CLI::App& app, CollectiveArguments& arguments) {
@@ -292,6 +312,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* validate = add_validate(app, validate_arguments);
   CompareArguments compare_arguments;
   const CLI::App* compare = add_compare(app, compare_arguments);
+  WhatIfArguments whatif_arguments;
+  const CLI::App* whatif = add_whatif(app, whatif_arguments);
   CollectiveArguments collective_arguments;
   const CLI::App* collective = add_collective(app, collective_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
@@ -314,6 +336,7 @@ Command parse_command_line(int argc, char** argv) {
   if (sweep->parsed()) return sweep_arguments;
   if (validate->parsed()) return validate_arguments;
   if (compare->parsed()) return compare_arguments;
+  if (whatif->parsed()) return whatif_arguments;
   if (collective->parsed()) return collective_arguments;
   return PresetsArguments{};
 }

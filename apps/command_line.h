@@ -38,6 +38,7 @@ struct RunArguments {
   bool messages = false;
   bool memory = false;
   std::vector<std::string> memory_tiles;  ///< by name
+  bool critical_path = false;
   bool report = false;
   std::vector<std::string> report_tiles;  ///< by name
   bool force = false;
@@ -108,6 +109,14 @@ struct ValidateArguments {
 
 struct CompareArguments {
   std::vector<std::string> runs;  ///< directories, at least two
+  std::string html;               ///< of the page; empty = no page
+  bool json = false;
+};
+
+struct WhatIfArguments {
+  ScenarioArguments scenario;        ///< or the directory of a run
+  std::vector<std::string> changes;  ///< as analysis::parse_change() reads them
+  std::string directory;             ///< empty = RUN_DIR/whatif or runs/NAME-whatif
   bool json = false;
 };
 
@@ -124,7 +133,8 @@ struct Answered {
 };
 
 using Command = std::variant<RunArguments, ReportArguments, PlotArguments, CheckArguments, TopologyArguments, TrafficArguments,
-                             SweepArguments, ValidateArguments, CompareArguments, CollectiveArguments, PresetsArguments, Answered>;
+                             SweepArguments, ValidateArguments, CompareArguments, WhatIfArguments, CollectiveArguments, PresetsArguments,
+                             Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

@@ -15,6 +15,7 @@ ExitStatus traffic_command(const TrafficArguments& arguments);
 ExitStatus sweep_command(const SweepArguments& arguments);
 ExitStatus validate_command(const ValidateArguments& arguments);
 ExitStatus compare_command(const CompareArguments& arguments);
+ExitStatus whatif_command(const WhatIfArguments& arguments);
 ExitStatus collective_command(const CollectiveArguments& arguments);
 ExitStatus presets_command();
 

@@ -23,6 +23,7 @@ ExitStatus execute(const apps::TrafficArguments& arguments) { return apps::traff
 ExitStatus execute(const apps::SweepArguments& arguments) { return apps::sweep_command(arguments); }
 ExitStatus execute(const apps::ValidateArguments& arguments) { return apps::validate_command(arguments); }
 ExitStatus execute(const apps::CompareArguments& arguments) { return apps::compare_command(arguments); }
+ExitStatus execute(const apps::WhatIfArguments& arguments) { return apps::whatif_command(arguments); }
 ExitStatus execute(const apps::CollectiveArguments& arguments) { return apps::collective_command(arguments); }
 ExitStatus execute(const apps::PresetsArguments&) { return apps::presets_command(); }
 ExitStatus execute(const apps::Answered&) { return ExitStatus::done; }

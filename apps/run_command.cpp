@@ -108,6 +108,7 @@ void check_checkpoints(const RunArguments& arguments, const PreparedRun& run) {
   };
   if (arguments.messages) refuse_option("a run with --messages cannot be taken up again: its log is not kept");
   if (arguments.timeline.wanted) refuse_option("a run with --timeline cannot be taken up again: its timeline is not kept");
+  if (arguments.critical_path) refuse_option("a run with --critical-path cannot be taken up again: its causes are not kept");
   if (run.hardware.fidelity == models::Fidelity::flit) {
     refuse_option("the state of the flit engine cannot be kept (network.fidelity: flit); take packet or ideal");
   }
@@ -159,6 +160,7 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
     options.activity_tiles = report_tiles(arguments, run);
     options.memory_tiles.insert(options.memory_tiles.end(), options.activity_tiles.begin(), options.activity_tiles.end());
   }
+  options.record_path = arguments.critical_path;
   options.max_cycles = arguments.max_cycles;
   options.max_wall_seconds = arguments.max_wall_seconds;
   options.interrupted = InterruptGuard::interrupted;
@@ -243,12 +245,16 @@ ExitStatus run_command(const RunArguments& arguments) {
   const sim::Measurements measurements = simulate(arguments, run, directory, streams);
   const analysis::RunSummary summary = analysis::summarize(
       {scenario.model, scenario.training, run.hardware, run.mesh, run.plan.memory, measurements});
-  const report::RunContext context{scenario.name,    config::to_json(scenario),
-                                   scenario.plan,    scenario.training,
-                                   run.plan.mapping, run.hardware,
-                                   run.mesh,         measurements,
-                                   summary,          run.loads(),
-                                   measurements.activity ? hot_flows(run, summary) : std::vector<analysis::LinkFlows>{}};
+  report::RunContext context{scenario.name,    config::to_json(scenario),
+                             scenario.plan,    scenario.training,
+                             run.plan.mapping, run.hardware,
+                             run.mesh,         measurements,
+                             summary,          run.loads()};
+  if (measurements.activity) context.flows = hot_flows(run, summary);
+  if (measurements.critical_path) {
+    context.path = analysis::summarize(*measurements.critical_path, run.plan.trace);
+    context.trace = &run.plan.trace;
+  }
   if (streams.messages) streams.messages->commit();
   if (streams.wave) streams.wave->commit();
   if (streams.timeline) streams.timeline->commit(measurements.cycles);

@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <sstream>
 #include <thread>
 
 #include "apps/directory_name.h"
@@ -27,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxMessage = 4000;
 constexpr const char* kLock = ".lock";
 constexpr const char* kWork = ".work";
 
@@ -45,21 +43,6 @@ std::string resolved(const config::Study& study, const config::StudyPoint& point
   } catch (const ScenarioError&) {
     return {};
   }
-}
-
-/// Of what a failed run printed, the errors, without the prefix of the program.
-std::string error_text(const fs::path& log, int status) {
-  constexpr std::string_view kPrefix = "wafersim: error: ";
-  std::istringstream lines(report::read_file(log));
-  std::string message;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(kPrefix)) continue;
-    if (!message.empty()) message += '\n';
-    message += line.substr(kPrefix.size());
-  }
-  if (message.empty()) message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
-  if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
-  return message;
 }
 
 /// One line on standard error that tells how far a study is: in place on a terminal, else now and then.
@@ -146,7 +129,7 @@ std::optional<PointRunner::Ended> PointRunner::wait() {
     outcome.result = report::read_file(place_of(child->number) / (of_traffic() ? report::kTrafficFile : report::kSummaryFile));
   }
   if (outcome.result.empty()) {
-    outcome.message = error_text(log_of(child->number), child->status);
+    outcome.message = error_of(log_of(child->number), child->status);
   } else if (options_.keep_runs) {
     const fs::path kept = runs_ / std::to_string(child->number);
     fs::create_directories(runs_);

@@ -10,7 +10,9 @@
 #include "report/atomic_file.h"
 #include "report/packed.h"
 #include "report/page_assets.h"
+#include "report/page_columns.h"
 #include "report/page_data.h"
+#include "report/run_comparison.h"
 #include "report/run_directory.h"
 
 namespace wafersim::report {
@@ -40,6 +42,17 @@ std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view
   return frame.substr(at + mark.size());
 }
 
+void write_page_file(const std::filesystem::path& path, const std::string& title, const std::string& data) {
+  const PageAssets assets = page_assets();
+  AtomicFile file(path);
+  std::string_view rest = fill(file, assets.frame, "@TITLE@", html_text(title + " - wafersim"));
+  rest = fill(file, rest, "@STYLE@", assets.style);
+  rest = fill(file, rest, "@DATA@", base64(deflated(data)));
+  rest = fill(file, rest, "@SCRIPT@", assets.script);
+  file.write(rest);
+  file.commit();
+}
+
 }  // namespace
 
 void require_page() {
@@ -60,26 +73,33 @@ void require_page_for(std::size_t tiles) {
 
 std::filesystem::path write_page(const std::filesystem::path& directory) {
   require_page();
-  const PageAssets assets = page_assets();
   std::string title;
   std::string data;
   try {
     const RunTables run(directory);
     require_page_for(run.tiles.rows());
-    title = html_text(run.summary.at("name").get<std::string>() + " - wafersim");
-    data = base64(deflated(page_data(run)));
+    title = run.summary.at("name").get<std::string>();
+    data = page_data(run);
   } catch (const nlohmann::json::exception& error) {
     throw IoError(fmt::format("cannot use {}: {}", (directory / kSummaryFile).string(), error.what()));
   }
   const std::filesystem::path path = directory / kReportFile;
-  AtomicFile file(path);
-  std::string_view rest = fill(file, assets.frame, "@TITLE@", title);
-  rest = fill(file, rest, "@STYLE@", assets.style);
-  rest = fill(file, rest, "@DATA@", data);
-  rest = fill(file, rest, "@SCRIPT@", assets.script);
-  file.write(rest);
-  file.commit();
+  write_page_file(path, title, data);
   return path;
+}
+
+void write_comparison_page(const std::filesystem::path& path, const std::vector<std::filesystem::path>& directories) {
+  require_page();
+  const std::vector<FinishedRun> finished = load_runs(directories);
+  Json data = {{"comparison", comparison_part(finished)}, {"runs", Json::array()}};
+  std::string title;
+  for (std::size_t i = 0; i < directories.size(); ++i) {
+    const RunTables run(directories[i]);
+    require_page_for(run.tiles.rows());
+    data["runs"].push_back(run_part(run));
+    title += (i == 0 ? "" : " and ") + finished[i].label;
+  }
+  write_page_file(path, title, data.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace wafersim::report

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <vector>
 
 namespace wafersim::report {
 
@@ -17,5 +18,9 @@ void require_page_for(std::size_t tiles);
 /// file and no network. Throws IoError for files that are missing or cannot be used, and as the functions
 /// above.
 std::filesystem::path write_page(const std::filesystem::path& directory);
+
+/// Writes one page that puts the runs in these directories side by side, from the files there alone. Throws as load_runs() and
+/// write_page() do.
+void write_comparison_page(const std::filesystem::path& path, const std::vector<std::filesystem::path>& directories);
 
 }  // namespace wafersim::report

@@ -21,11 +21,15 @@ Json whole_column(const CsvTable& table, std::string_view name);
 Json used_columns(const CsvTable& table, const std::vector<std::string>& names, const std::string& prefix,
                   const std::string& suffix);
 
+/// What every run has: summary, mesh, tiles and links.
+Json run_part(const RunTables& run);
+
 /// Parts that tell of time: null where they were not recorded.
 Json steps_part(const RunTables& run);
 Json memory_part(const RunTables& run);
 Json windows_part(const RunTables& run);
 Json spans_part(const RunTables& run);
 Json bubbles_part(const RunTables& run);
+Json path_part(const RunTables& run);
 
 }  // namespace wafersim::report

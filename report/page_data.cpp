@@ -195,25 +195,28 @@ Json used_columns(const CsvTable& table, const std::vector<std::string>& names, 
   return columns;
 }
 
-std::string page_data(const RunTables& run) {
+Json run_part(const RunTables& run) {
   const auto& wafer = run.summary.at("scenario").at("wafer");
-  const Json page = {{"summary", run.summary},
-                     {"mesh",
-                      {{"rows", run.mesh.rows},
-                       {"cols", run.mesh.cols},
-                       {"dead_tiles", wafer.value("dead_tiles", Json::array())}}},
-                     {"tiles", tiles_part(run)},
-                     {"ranks", ranks_part(run)},
-                     {"links", links_part(run)},
-                     {"steps", steps_part(run)},
-                     {"memory", memory_part(run)},
-                     {"windows", windows_part(run)},
-                     {"step_cycles", step_cycles_part(run)},
-                     {"operations", operations_part(run)},
-                     {"latency", latency_part(run)},
-                     {"spans", spans_part(run)},
-                     {"bubbles", bubbles_part(run)},
-                     {"flows", flows_part(run)}};
+  return {{"summary", run.summary},
+          {"mesh",
+           {{"rows", run.mesh.rows}, {"cols", run.mesh.cols}, {"dead_tiles", wafer.value("dead_tiles", Json::array())}}},
+          {"tiles", tiles_part(run)},
+          {"links", links_part(run)}};
+}
+
+std::string page_data(const RunTables& run) {
+  Json page = run_part(run);
+  page["ranks"] = ranks_part(run);
+  page["steps"] = steps_part(run);
+  page["memory"] = memory_part(run);
+  page["windows"] = windows_part(run);
+  page["step_cycles"] = step_cycles_part(run);
+  page["operations"] = operations_part(run);
+  page["latency"] = latency_part(run);
+  page["spans"] = spans_part(run);
+  page["bubbles"] = bubbles_part(run);
+  page["flows"] = flows_part(run);
+  page["path"] = path_part(run);
   return page.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -156,21 +156,39 @@ std::vector<std::string> header_line(const char* title, const std::vector<Finish
   return line;
 }
 
-void draw_measures(Canvas& canvas, const std::vector<FinishedRun>& runs, const std::vector<Json>& summaries) {
-  std::vector<std::vector<std::string>> table{header_line("measure", runs)};
+/// A measure of each run, as it is written, with its difference to the first run's.
+struct MeasureRow {
+  struct Cell {
+    std::string text;
+    std::string difference;
+  };
+  std::string title;
+  std::vector<Cell> cells;
+};
+
+std::vector<MeasureRow> measure_rows(const std::vector<Json>& summaries) {
+  std::vector<MeasureRow> rows;
   for (const Row& row : rows_of()) {
     const std::optional<double> base = number_at(summaries.front(), row.path);
-    std::vector<std::string> line{row.title};
+    MeasureRow shown{row.title, {}};
     bool any = false;
     for (std::size_t i = 0; i < summaries.size(); ++i) {
       const std::optional<double> value = number_at(summaries[i], row.path);
       any = any || value.value_or(0) != 0;
-      std::string cell = value ? value_text(*value, row.unit) : "-";
-      const std::string difference = i > 0 && value && base ? difference_text(*value, *base, row.unit) : std::string();
-      if (!difference.empty()) cell.append(" ").append(difference);
-      line.push_back(std::move(cell));
+      shown.cells.push_back({value ? value_text(*value, row.unit) : "-",
+                             i > 0 && value && base ? difference_text(*value, *base, row.unit) : std::string()});
     }
-    if (any || !row.only_if_any) table.push_back(std::move(line));
+    if (any || !row.only_if_any) rows.push_back(std::move(shown));
+  }
+  return rows;
+}
+
+void draw_measures(Canvas& canvas, const std::vector<FinishedRun>& runs, const std::vector<Json>& summaries) {
+  std::vector<std::vector<std::string>> table{header_line("measure", runs)};
+  for (const MeasureRow& row : measure_rows(summaries)) {
+    std::vector<std::string> line{row.title};
+    for (const MeasureRow::Cell& cell : row.cells) line.push_back(cell.difference.empty() ? cell.text : cell.text + " " + cell.difference);
+    table.push_back(std::move(line));
   }
   draw_table(canvas, table, false);
 }
@@ -258,6 +276,23 @@ std::string comparison_json(const std::vector<FinishedRun>& runs) {
     json["keys"][key] = std::move(list);
   }
   return json.dump(2) + "\n";
+}
+
+nlohmann::ordered_json comparison_part(const std::vector<FinishedRun>& runs) {
+  const std::vector<Json> summaries = parsed(runs);
+  Json part = {{"labels", Json::array()}, {"measures", Json::array()}, {"keys", Json::array()}};
+  for (const FinishedRun& run : runs) part["labels"].push_back(run.label);
+  for (const MeasureRow& row : measure_rows(summaries)) {
+    Json values = Json::array();
+    for (const MeasureRow::Cell& cell : row.cells) values.push_back({{"text", cell.text}, {"difference", cell.difference}});
+    part["measures"].push_back({{"title", row.title}, {"values", std::move(values)}});
+  }
+  for (const auto& [key, values] : differing_keys(summaries)) {
+    Json list = Json::array();
+    for (const auto& value : values) list.push_back(value ? Json(*value) : Json(nullptr));
+    part["keys"].push_back({{"key", key}, {"values", std::move(list)}});
+  }
+  return part;
 }
 
 }  // namespace wafersim::report

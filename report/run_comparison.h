@@ -23,6 +23,10 @@ std::vector<FinishedRun> load_runs(const std::vector<std::filesystem::path>& dir
 /// that are not the same in all.
 std::string comparison_text(const std::vector<FinishedRun>& runs, const TerminalStyle& style);
 
+/// The same for the page: `labels`; `measures` with `title` and `values`, each `text` and `difference`; `keys` with `key` and
+/// `values`.
+nlohmann::ordered_json comparison_part(const std::vector<FinishedRun>& runs);
+
 /// The same as JSON: `runs` (labels), `measures` and `keys`, each an object of lists with one value a run; null where a run has
 /// none.
 std::string comparison_json(const std::vector<FinishedRun>& runs);

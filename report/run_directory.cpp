@@ -11,6 +11,7 @@
 #include "report/atomic_file.h"
 #include "report/checkpoint_file.h"
 #include "report/csv_tables.h"
+#include "report/path_file.h"
 
 namespace wafersim::report {
 namespace {
@@ -105,6 +106,11 @@ void write_run(const fs::path& directory, const RunContext& run, const Streamed&
     write_memory(directory / kMemoryFile, run.measurements, run.mesh);
   }
   write_activity(directory, run);
+  if (run.path && run.measurements.critical_path) {
+    write_path(directory / kPathFile, *run.measurements.critical_path, *run.path, *run.trace, run.mesh);
+  } else {
+    remove_file(directory / kPathFile);
+  }
   write_file(directory / kSummaryFile, summary_text(run));
 }
 

@@ -24,6 +24,7 @@ inline constexpr const char* kLatencyFile = "latency.csv";
 inline constexpr const char* kSpansFile = "spans.csv";
 inline constexpr const char* kBubblesFile = "bubbles.csv";
 inline constexpr const char* kFlowsFile = "flows.csv";
+inline constexpr const char* kPathFile = "critical_path.json";
 inline constexpr const char* kReportFile = "report.html";
 inline constexpr const char* kTimelineFile = "timeline.json.gz";
 /// Of synthetic traffic.
@@ -39,8 +40,8 @@ struct Streamed {
   bool timeline = false;  ///< timeline.json.gz
 };
 
-/// Writes tiles.csv, ranks.csv, links.csv, steps.csv, memory.csv where memory was recorded, the tables of activity where that was,
-/// and, last of all, summary.json; a
+/// Writes tiles.csv, ranks.csv, links.csv, steps.csv, memory.csv where memory was recorded, the tables of activity and critical_path.json where
+/// those were, and, last of all, summary.json; a
 /// summary of an earlier run is removed first, so that a summary never stands beside tables of another run.
 /// `streamed` tells which files that are written while a run goes on belong to this one. Files of an older run that this one does not have are
 /// removed. Throws IoError.

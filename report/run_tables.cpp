@@ -23,6 +23,14 @@ topology::Shape mesh_of(const nlohmann::ordered_json& summary) {
   return shape;
 }
 
+/// What one of our JSON files says; nothing when there is no such file.
+std::optional<nlohmann::ordered_json> json_if_there(const fs::path& path) {
+  if (!fs::exists(path)) return std::nullopt;
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) throw IoError(fmt::format("cannot use {}: it is no JSON object", path.string()));
+  return json;
+}
+
 }  // namespace
 
 nlohmann::ordered_json read_summary(const fs::path& directory) {
@@ -59,6 +67,7 @@ RunTables::RunTables(const fs::path& directory)
       spans(CsvTable::if_there(directory / kSpansFile)),
       bubbles(CsvTable::if_there(directory / kBubblesFile)),
       flows(CsvTable::if_there(directory / kFlowsFile)),
+      critical_path(json_if_there(directory / kPathFile)),
       directory_(directory) {
   const std::size_t tile = tiles.column("tile");
   for (std::size_t row = 0; row < tiles.rows(); ++row) tile_rows_[tiles.text(row, tile)] = row;

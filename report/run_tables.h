@@ -35,6 +35,7 @@ struct RunTables {
   std::optional<CsvTable> spans;
   std::optional<CsvTable> bubbles;
   std::optional<CsvTable> flows;
+  std::optional<nlohmann::ordered_json> critical_path;
 
   /// y x columns + x of the row's tile, in tiles.csv and links.csv.
   std::uint64_t place(const CsvTable& table, std::size_t row) const;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/critical_path.h"
 #include "analysis/hot_flows.h"
 #include "analysis/summary.h"
 #include "models/hardware.h"
@@ -29,6 +31,9 @@ struct RunContext {
   const sim::Measurements& measurements;
   const analysis::RunSummary& summary;
   LoadReports loads = {};
+  /// Of runs whose critical path is recorded, with the trace that names its steps.
+  std::optional<analysis::PathSummary> path = {};
+  const workloads::Trace* trace = nullptr;
   std::vector<analysis::LinkFlows> flows = {};  ///< across the hottest links; of runs whose activity is recorded
 };
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/heatmap.h"
 #include "report/terminal_canvas.h"
+#include "report/terminal_path.h"
 
 namespace wafersim::report {
 namespace {
@@ -197,6 +198,7 @@ std::string terminal_summary(const RunContext& run, const TerminalStyle& style) 
   draw_communication(canvas, run.summary);
   draw_memory(canvas, run);
   draw_links(canvas, run.summary.network);
+  if (run.path) draw_path(canvas, *run.path, run.mesh);
   draw_loads(canvas, run.loads);
   draw_heatmap(canvas, run.measurements, run.mesh);
   draw_engine(canvas, run.measurements.engine);

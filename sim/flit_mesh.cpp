@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "sim/path_recorder.h"
 
 namespace wafersim::sim {
 namespace {
@@ -161,6 +162,9 @@ void FlitMesh::injection_credit(TileId router, unsigned lane, unsigned vc, Flit 
 void FlitMesh::head_sent(TileId tile, unsigned output, std::uint32_t index, Cycle waited) {
   Parcel& parcel = parcels_[index];
   parcel.queued += waited;
+  if (network_.path != nullptr) {
+    network_.path->head_sent(parcel.packet, tile, output, network_.calendar.current(), waited);
+  }
   if (output >= network_.layout.mesh) return;
   PortStatistics& port = ports_[tile * topology::kDirections + output];
   port.packets += 1;

@@ -212,6 +212,52 @@ struct ActivityMeasurement {
   std::vector<GroupBubbles> bubbles;            ///< ascending by group
 };
 
+/// What a stretch of the critical path was spent on.
+enum class PathKind : std::uint8_t {
+  matrix,           ///< operations of that kind
+  vector,
+  reduce,
+  memory_stall,     ///< an operation's own bytes took longer through SRAM or DRAM than its computation
+  memory_wait,      ///< and longer for the NIC, which has priority in SRAM, or other users of the DRAM
+  overhead,         ///< of a message at its ends (nic.message_overhead), or of a stream's packet in the core
+  wire,             ///< a message's packets in router pipelines, over links and in serialization, as on an idle network
+  injection_queue,  ///< behind other messages at the NIC
+  injection_room,   ///< at the NIC for room in the router, the port being free
+  link_queue,       ///< in a router behind packets of other messages: for an output to a link, or in the same VC
+  link_room,        ///< for room behind the link, the output being free
+  ejection_queue    ///< for the ejection port
+};
+inline constexpr std::size_t kPathKinds = static_cast<std::size_t>(PathKind::ejection_queue) + 1;
+const char* to_string(PathKind kind);
+constexpr bool is_operation(PathKind kind) { return kind <= PathKind::reduce; }
+/// A message waits for others, or for buffers.
+constexpr bool is_queueing(PathKind kind) { return kind >= PathKind::injection_queue; }
+/// The core is at work: the segment has a tile and a step, and no message.
+constexpr bool is_core(PathKind kind) { return kind <= PathKind::memory_wait; }
+
+/// A stretch of the critical path. The next one starts where it ends.
+struct PathSegment {
+  Cycle from = 0;
+  Cycle to = 0;
+  PathKind kind = PathKind::wire;
+  workloads::Axis axis = workloads::Axis::none;  ///< of messages and reductions
+  /// The tile that computes, or that sends the message.
+  TileId tile = kNoTile;
+  TileId destination = kNoTile;  ///< of messages
+  std::uint32_t step = 0;        ///< of cores: position in the tile's program
+  std::uint32_t operations = 0;  ///< of operations: so many, one after the other
+  Cycle computed = 0;            ///< of memory stalls: what the operation computed before
+  topology::LinkId link = 0;     ///< of link_queue and link_room
+  Cycle router_cycles = 0;       ///< of wires: in router pipelines ...
+  Cycle link_cycles = 0;         ///< ... on links and local ports; the rest is serialization
+};
+
+/// The chain of last arrivals from the start of the run to its end.
+struct PathMeasurement {
+  std::vector<PathSegment> segments;  ///< from cycle 0 to the last, without gaps
+  std::size_t most_nodes = 0;         ///< stretches of all chains that had to be kept at a time
+};
+
 /// What a tile holds.
 struct MemoryLevels {
   std::array<Bytes, workloads::kMemoryClasses> by_class{};
@@ -266,6 +312,7 @@ struct Measurements {
   std::vector<StepMeasurement> steps;   ///< by group, then position
   std::vector<TileMemory> memory;       ///< ascending by tile; of the tiles asked for
   std::optional<ActivityMeasurement> activity;
+  std::optional<PathMeasurement> critical_path;  ///< of complete runs, when asked for
   std::uint64_t packets = 0;
   std::uint64_t packet_hops = 0;    ///< link traversals
   std::uint64_t messages = 0;

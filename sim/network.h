@@ -109,6 +109,8 @@ class FlightClock {
   Cycle total_ = 0;
 };
 
+class PathRecorder;
+
 /// Where a tile stands in the plan.
 struct FlowPlace {
   std::uint32_t position = 0;  ///< in its replica
@@ -138,6 +140,7 @@ struct NetworkContext {
   PortRate injection_rate;
   StreamBoard streams;
   Multicasts multicasts;
+  PathRecorder* path = nullptr;  ///< when the critical path is recorded
   Bytes buffer_unit;  ///< a packet takes whole ones of a buffer: bytes, or flits
 
   std::uint8_t timing_of_link(topology::LinkId link) const { return mesh.link_class(link); }

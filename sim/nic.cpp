@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "sim/fleet.h"
+#include "sim/path_recorder.h"
 #include "sim/router.h"
 
 namespace wafersim::sim {
@@ -92,6 +93,7 @@ std::uint32_t Nic::open_message(const SendRequest& request, TileId destination) 
   message.special = message.streamed = request.streamed;
   network_.flights[tile_].begin(now);
   network_.flights[destination].begin(now);
+  if (network_.path != nullptr) [[unlikely]] network_.path->posted(index);
   return index;
 }
 
@@ -124,6 +126,7 @@ void Nic::deliver_ideal(std::uint32_t index) {
   Message& message = network_.messages[index];
   const Cycle now = network_.calendar.now();
   message.injected = now;
+  if (network_.path != nullptr) [[unlikely]] network_.path->delivered(index);
   network_.calendar.post(*directory_[message.destination], now, kReceived, index);
 }
 
@@ -135,6 +138,7 @@ unsigned Nic::lane_for(TileId destination) const {
 
 void Nic::make_ready(std::uint32_t index) {
   Message& message = network_.messages[index];
+  if (network_.path != nullptr) [[unlikely]] network_.path->ready(index, network_.calendar.now());
   if (common_line_) {
     send_off(message);
     append(lanes_[0], index);
@@ -220,8 +224,12 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   if (common_line_) [[unlikely]] packet.travel = message.travel;
 
   ExactTime not_before;
-  if (message.special) [[unlikely]] not_before = mark(packet, message);
+  if (message.special) [[unlikely]] not_before = mark(packet, message_index);
+  const Cycle others_until = lane.clock.free_at();
   const ExactTime tail = lane.clock.occupy(now, packet.bytes, not_before, network_.injection_rate);
+  if (network_.path != nullptr) [[unlikely]] {
+    network_.path->injected(message_index, index, {now, others_until, std::max(lane.clock.free_at(), now + 1)});
+  }
   lane.last_injection = now;
   lanes_.credit(lane, packet.vc).take(network_.buffered(packet.bytes));
   if (hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
@@ -288,8 +296,11 @@ void Nic::eject(std::uint32_t index, Cycle head_at, const ExactTime& tail_at) {
   if (network_.hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
   message.bytes_to_eject -= packet.bytes;
   message.queued += packet.queued;
-  message.last_tail = std::max(message.last_tail, tail_at.ceil() + network_.hardware.ejection_cycles);
-  if (message.special) [[unlikely]] take_in(message, packet.bytes, head_at, tail_at);
+  const Cycle tail = tail_at.ceil() + network_.hardware.ejection_cycles;
+  if (network_.path != nullptr) [[unlikely]] network_.path->ejected(message_index, index, tail > message.last_tail, tail_at.ceil());
+  message.last_tail = std::max(message.last_tail, tail);
+  if (message.special) [[unlikely]] take_in(message, index, head_at, tail_at);
+  if (network_.path != nullptr) [[unlikely]] network_.path->packet_gone(index);
   network_.packets.give_back(index);
   if (message.bytes_to_eject == 0) {
     const Cycle use = message.special && message.streamed ? network_.hardware.stream_cycles : 0;
@@ -341,7 +352,9 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
       break;
     case kSendDone: {
       const Message& message = network_.messages[payload];
-      if (!message.special || all_left(message)) core_->send_done(message.send_token);
+      if (message.special && !all_left(message)) break;
+      if (network_.path != nullptr) [[unlikely]] network_.path->left(payload, network_.calendar.now());
+      core_->send_done(message.send_token);
       break;
     }
     case kReceived:
@@ -364,6 +377,7 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
 void Nic::receive(std::uint32_t index) {
   Message& message = network_.messages[index];
   const Cycle now = network_.calendar.now();
+  if (network_.path != nullptr) [[unlikely]] network_.path->received(index, now);
   if (message.special && network_.hardware.fidelity == models::Fidelity::ideal) [[unlikely]] take_in_ideal(message);
   network_.flights[tile_].end(now);
   network_.flights[message.source].end(now);
@@ -400,6 +414,7 @@ void Nic::hand_over(std::uint32_t index, Bytes expected) {
                                 expected, message.source, message.bytes, message.key));
   }
   if (message.special) [[unlikely]] taken(message);
+  if (network_.path != nullptr) [[unlikely]] network_.path->gone(index);
   network_.messages.give_back(index);
 }
 

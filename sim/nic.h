@@ -127,9 +127,9 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void take_in_ideal(Message& message);
   void follow(std::span<const std::uint32_t> parts, std::span<const StreamSource> follows);
   bool may_leave(const Message& message, Bytes bytes, Cycle now);
-  ExactTime mark(Packet& packet, const Message& message);
+  ExactTime mark(Packet& packet, std::uint32_t message);
   bool all_left(const Message& message);
-  void take_in(Message& message, Bytes bytes, Cycle head_at, const ExactTime& tail_at);
+  void take_in(Message& message, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
   void taken(const Message& message);
   void receive(std::uint32_t message);
   void hand_over(std::uint32_t message, Bytes expected);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "sim/nic.h"
+#include "sim/path_recorder.h"
 
 namespace wafersim::sim {
 
@@ -43,6 +44,7 @@ std::vector<std::uint32_t> Nic::open_multicast(const SendRequest& request, std::
     Message& carrier = network_.messages[index];
     carrier = like;
     carrier.lane = static_cast<std::uint8_t>(lane);
+    if (network_.path != nullptr) network_.path->carried(index, messages.front());
     network_.multicasts.add_carrier(multicast, index);
     carriers.push_back(index);
   };
@@ -82,14 +84,17 @@ bool Nic::may_leave(const Message& message, Bytes bytes, Cycle now) {
 }
 
 /// The next packet of a message is injected. Returns the time before which its tail may not leave.
-ExactTime Nic::mark(Packet& packet, const Message& message) {
+ExactTime Nic::mark(Packet& packet, std::uint32_t index) {
+  const Message& message = network_.messages[index];
   if (message.multicast != kNil) {
     packet.multicast = true;
     packet.destination = message.multicast;
     network_.multicasts.injected(message.multicast, network_.calendar.current());
   }
   if (message.follows == kNil) return {};
-  return network_.streams.tail(message.follows, message.bytes - message.bytes_to_inject + packet.bytes);
+  const Bytes end = message.bytes - message.bytes_to_inject + packet.bytes;
+  if (network_.path != nullptr) network_.path->follows(index, network_.streams.followed(message.follows), end);
+  return network_.streams.tail(message.follows, end);
 }
 
 /// One part of what was posted has left. Whether all have.
@@ -98,14 +103,19 @@ bool Nic::all_left(const Message& message) {
 }
 
 /// A packet of a message comes in.
-void Nic::take_in(Message& message, Bytes bytes, Cycle head_at, const ExactTime& tail_at) {
+void Nic::take_in(Message& message, std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) {
   if (message.multicast != kNil && message.injected == kNever) {
     message.injected = network_.multicasts.injected_at(message.multicast);
   }
   if (!message.streamed) return;
-  if (message.stream == kNil) message.stream = network_.streams.begin(tile_, {message.source, message.key});
+  if (message.stream == kNil) {
+    message.stream = network_.streams.begin(tile_, {message.source, message.key});
+    if (network_.path != nullptr) network_.path->stream_begun(message.stream);
+  }
   const models::HardwareModel& hardware = network_.hardware;
   const Cycle use = hardware.ejection_cycles + hardware.message_overhead + hardware.stream_cycles;
+  const Bytes bytes = network_.packets[packet].bytes;
+  if (network_.path != nullptr) network_.path->stream_arrived(message.stream, packet, bytes, head_at + use);
   for (const std::uint32_t send : network_.streams.arrived(message.stream, bytes, head_at + use, tail_at.after(use))) {
     network_.calendar.post(*this, head_at + use, kStream, send);
   }
@@ -115,7 +125,10 @@ void Nic::take_in(Message& message, Bytes bytes, Cycle head_at, const ExactTime&
 void Nic::taken(const Message& message) {
   if (message.stream != kNil) network_.streams.taken(message.stream);
   if (message.multicast == kNil) return;
-  for (const std::uint32_t carrier : network_.multicasts.taken(message.multicast)) network_.messages.give_back(carrier);
+  for (const std::uint32_t carrier : network_.multicasts.taken(message.multicast)) {
+    if (network_.path != nullptr) network_.path->gone(carrier);
+    network_.messages.give_back(carrier);
+  }
 }
 
 void Nic::forward_ideal(std::span<const std::uint32_t> messages, std::span<const StreamSource> follows) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "sim/fleet.h"
+#include "sim/path_recorder.h"
 
 namespace wafersim::sim {
 
@@ -250,6 +251,7 @@ void RouterEngine::update(unsigned kind, std::uint32_t payload) {
     const unsigned input_vc = packet.input * vcs_ + packet.vc;
     InputVc& in = inputs_[input_vc];
     const Cycle ready = now + known_turn(packet);
+    if (network_.path != nullptr) [[unlikely]] network_.path->arrived(payload, now, network_.router_cycles, ready - now);
     packet.bid_at = ready;
     if (in.head != kNil) {
       network_.packets[in.tail].next = payload;
@@ -309,6 +311,7 @@ void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
     if (const Cycle turn = turn_cost(packet.input, packet.output)) {
       packet.tail = packet.tail.after(turn);
       packet.bid_at = now + turn;
+      if (network_.path != nullptr) network_.path->turned(index, turn);
       return network_.calendar.post(*this, now + turn, kTurned, packet.input * vcs_ + packet.vc);
     }
   }
@@ -392,6 +395,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   if (packet.branches != 0) [[unlikely]] return grant_branch(port, bit, in, input_vc, now);
 
   const Cycle held_from = std::max(now, out.clock.held_until());
+  const Cycle others_until = out.clock.free_at();
   const ExactTime tail = out.clock.occupy(now, packet.bytes, packet.tail, network_.ports[out.timing].rate);
   const Cycle gone_at = tail.ceil();
   out.bidders &= ~(std::uint64_t{1} << bit);
@@ -401,6 +405,7 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   // carries the remainder.
   in.head = packet.next;
   in.free_at = std::max(out.clock.free_at(), now + 1);
+  if (network_.path != nullptr) [[unlikely]] network_.path->granted(index, {tile_, input_vc, port, now, others_until, in.free_at});
   if (in.head != kNil) bid_when_free(in, input_vc);
 
   return_credit(packet.input, packet.vc, packet.bytes, gone_at, now);
@@ -419,10 +424,12 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   if (!last) {
     packet = network_.packets[original];
     packet.branches = 0;
+    if (network_.path != nullptr) network_.path->copied(index, original);
   }
   const Cycle turn = turn_cost(packet.input, port);
   if (turn != 0) packet.bid_at += packet.fork.turn_wait;
   const Cycle held_from = std::max(now, out.clock.held_until());
+  const Cycle others_until = out.clock.free_at();
   const ExactTime tail = out.clock.occupy(now, packet.bytes, packet.tail.after(turn), network_.ports[out.timing].rate);
   out.bidders &= ~(std::uint64_t{1} << bit);
   out.first_bit = static_cast<std::uint8_t>(bit + 1);
@@ -432,6 +439,10 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   Fork& fork = network_.packets[original].fork;
   if (leaves >= in.free_at) fork.credit_later = later || (leaves == in.free_at && fork.credit_later);
   in.free_at = std::max(in.free_at, leaves);
+  if (network_.path != nullptr) {
+    network_.path->turned(index, turn);
+    network_.path->granted(index, {tile_, input_vc, port, now, others_until, in.free_at});
+  }
   if (last) {
     const Cycle gone_at = in.free_at + (fork.credit_later ? 1 : 0);
     in.head = packet.next;

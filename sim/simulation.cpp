@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "sim/activity.h"
 #include "sim/folding.h"
+#include "sim/path_recorder.h"
 #include "sim/stall_report.h"
 #include "workloads/check_routes.h"
 
@@ -65,6 +66,7 @@ struct Simulation::Parts {
     if (options.record_memory) attach_timelines();
     if (options.record_activity) attach_activity();
     attach_observer();
+    if (options.record_path) attach_path();
     make_folding(routing.draws());
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
@@ -75,6 +77,7 @@ struct Simulation::Parts {
   void attach_timelines();
   void attach_activity();
   void attach_observer();
+  void attach_path();
   LinkLoad load_before(topology::LinkId link, Cycle end) const;
   void sample_links(Cycle now) const;
   void attach_watch();
@@ -104,6 +107,7 @@ struct Simulation::Parts {
   SharedByCores shared_by_cores;
   std::vector<MemoryTimeline> timelines;  ///< by used tile
   std::unique_ptr<Activity> activity;     ///< when it is recorded
+  std::unique_ptr<PathRecorder> path;     ///< likewise
   std::deque<Sram::LevelSink> level_sinks;  ///< of observed tiles; they stay in their places
   std::vector<topology::LinkId> links;    ///< live ones, ascending
   std::unique_ptr<FlitMesh> flits;  ///< of the fidelity `flit`
@@ -170,6 +174,7 @@ std::string Simulation::Parts::unkept() const {
   if (forwards) return "messages that are used as they come in, or that routers copy";
   if (activity) return "loads over time are recorded";
   if (!options.observer.tiles.empty()) return "what tiles do is recorded";
+  if (path) return "the critical path is recorded";
   if (options.on_message) return "messages are recorded";
   return options.watch.tiles.empty() ? "" : "routers are watched";
 }
@@ -248,6 +253,13 @@ void Simulation::Parts::attach_observer() {
     level_sinks.push_back([&observer, id](Cycle cycle, const MemoryLevels& levels) { observer.on_memory(id, cycle, levels); });
     tile.sram->set_level_sink(&level_sinks.back());
   }
+}
+
+void Simulation::Parts::attach_path() {
+  if (options.core_factory) throw PlanError("the critical path is recorded for cores that run the trace only");
+  path = std::make_unique<PathRecorder>(trace, network);
+  network.path = path.get();
+  for (std::size_t i = 0; i < wafer.used_tiles().size(); ++i) wafer.used_tiles()[i]->trace_core()->record(path->core(i));
 }
 
 /// Adds what links did in all windows that ended by `now`.
@@ -440,6 +452,7 @@ Measurements Simulation::run() {
   parts.measure_links(out);
   parts.measure_memory(out);
   parts.measure_activity(out);
+  if (parts.path && !out.partial) out.critical_path = parts.path->take(out.cycles);
   out.steps = parts.recorder.take_steps();
   parts.check(out);
   out.engine.wall_seconds = seconds_since(parts.started);

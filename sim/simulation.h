@@ -48,6 +48,8 @@ struct SimulationOptions {
   /// what links and messages did.
   bool record_activity = false;
   std::vector<TileId> activity_tiles;
+  /// Keep the critical path of the run. Cores that run the trace only, with our routers.
+  bool record_path = false;
   /// Makes the core of a tile; null means the one that runs the trace. The name is the module's, below its tile. Tiles of the
   /// trace only. See docs/custom-core.md.
   std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;

@@ -31,6 +31,8 @@ class StreamBoard {
   std::uint32_t follow(TileId tile, std::span<const StreamSource> sources, unsigned parts, std::uint32_t tag, Cycle now,
                        std::vector<Cycle>& wake_ups);
   std::uint32_t tag(std::uint32_t send) const { return followers_[send].tag; }
+  /// The entries that it follows.
+  std::span<const std::uint32_t> followed(std::uint32_t send) const { return followers_[send].entries; }
   /// Whether the first `bytes` bytes of all that `send` follows are usable in cycle `now`.
   bool usable(std::uint32_t send, Bytes bytes, Cycle now);
   /// After usable(): when the last of these bytes may leave at the earliest.

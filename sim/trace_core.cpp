@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "sim/fleet.h"
+#include "sim/path_recorder.h"
 
 namespace wafersim::sim {
 
@@ -47,6 +48,7 @@ void TraceCore::send_done(std::uint64_t token) {
   const OpRef ref = OpRef::of(token);
   prefetch_successors(ref);
   completed_.push_back(ref);
+  if (path_ != nullptr) [[unlikely]] path_->completed(token);
   calendar_.request_evaluation(*this);
 }
 
@@ -54,6 +56,7 @@ void TraceCore::received(std::uint64_t token, const Arrival& arrival) {
   const OpRef ref = OpRef::of(token);
   prefetch_successors(ref);
   completed_.push_back(ref);
+  if (path_ != nullptr) [[unlikely]] path_->completed(token);
   if (slots_[ref.slot].code->ops[ref.op].streamed) [[unlikely]] slots_[ref.slot].waiting[ref.op] = kTaken;
   // Messages of background steps count only when nothing in the foreground is open.
   if (foreground_open_ == 0 || !slots_[ref.slot].background) {
@@ -141,12 +144,14 @@ void TraceCore::evaluate() {
   shared_.completing.assign(completed_.begin(), completed_.end());
   completed_.clear();  // what completes meanwhile belongs to the next evaluation
   complete_all(shared_.completing);
-  if (!results_changed_ && !may_issue_) return;
-  do {
-    open_steps();
-    // Operations of zero cycles may have completed; look again until nothing more can issue.
-  } while (issue_matrix() || issue_vector());
-  may_issue_ = false;
+  if (results_changed_ || may_issue_) {
+    do {
+      open_steps();
+      // Operations of zero cycles may have completed; look again until nothing more can issue.
+    } while (issue_matrix() || issue_vector());
+    may_issue_ = false;
+  }
+  if (path_ != nullptr) [[unlikely]] path_->evaluated();
 }
 
 void TraceCore::stop_engines() {
@@ -157,6 +162,7 @@ void TraceCore::stop_engines() {
     running.active = false;
     busy_[engine] += now - running.start;
     if (activity_ != nullptr || operation_sink_ != nullptr) [[unlikely]] record_operation(running, now);
+    if (path_ != nullptr) [[unlikely]] record_path(static_cast<Engine>(engine), running, now);
     account_.engine_stopped(static_cast<Engine>(engine), now);
     may_issue_ = true;
   }
@@ -205,6 +211,11 @@ void TraceCore::open_step() {
   may_issue_ = true;
   if (!open.background) ++foreground_open_;
   if (activity_ != nullptr) record_step();
+  if (path_ != nullptr) [[unlikely]] {
+    const workloads::Step& step = step_of(open);
+    path_->opening(std::span(program_.waits).subspan(step.first_wait, step.wait_count), calendar_.now());
+    if (open.results_left == 0) path_->result(open.step);
+  }
   if (open.results_left == 0) result_there_[open.step] = true;
   if (open.operations_left == 0) return close_step(slot);
   for (const std::uint32_t op : open.code->roots) became_ready({slot, op});
@@ -214,6 +225,7 @@ void TraceCore::open_step() {
 void TraceCore::close_step(std::uint32_t slot) {
   OpenStep& open = slots_[slot];
   recorder_.step_done(binding_, open.step, step_of(open), {open.opened, open.first_compute, calendar_.now()});
+  if (path_ != nullptr) [[unlikely]] path_->step_closed(calendar_.now());
   if (!open.background) --foreground_open_;
   order_.erase(std::find(order_.begin(), order_.end(), slot));
   free_slots_.push_back(slot);
@@ -235,6 +247,12 @@ void TraceCore::record_operation(const Running& running, Cycle end) const {
   if (operation_sink_ != nullptr) (*operation_sink_)({binding_.tile, open.step, op.kind, op.axis, running.start, end});
 }
 
+void TraceCore::record_path(Engine engine, const Running& running, Cycle end) {
+  const OpenStep& open = slots_[running.op.slot];
+  const CompiledOp& op = open.code->ops[running.op.op];
+  path_->engine_stopped(engine, {running.op.token(), op.kind, op.axis, open.step}, end);
+}
+
 void TraceCore::became_ready(OpRef ref) {
   const OpenStep& open = slots_[ref.slot];
   const CompiledOp& op = open.code->ops[ref.op];
@@ -242,8 +260,10 @@ void TraceCore::became_ready(OpRef ref) {
   if (kind == OpKind::matrix || kind == OpKind::vector || kind == OpKind::reduce) {
     may_issue_ = true;  // matrix and vector operations in program order
     if (kind == OpKind::reduce) reductions_.push({open.step, ref});
+    if (path_ != nullptr) [[unlikely]] path_->became_ready(ref.token());
     return;
   }
+  if (path_ != nullptr) [[unlikely]] path_->sending();
   const auto key = [&] { return open.keys[static_cast<std::size_t>(op.scope)] ^ op.key; };
   const auto request = [&](TileId destination) {
     return SendRequest{destination, key(), op.bytes, op.axis, op.tensor, ref.token(), account_.last_wait(), binding_.stage,
@@ -262,21 +282,26 @@ void TraceCore::became_ready(OpRef ref) {
       break;
     case OpKind::receive:
       if (nic_->post_receive({peer(op.peer), key(), op.bytes, ref.token()})) {
-        shared_.instant.push_back(ref);
+        completes_at_once(ref);
         if (op.streamed) [[unlikely]] slots_[ref.slot].waiting[ref.op] = kTaken;
       }
       break;
     case OpKind::allocate:
       sram_->allocate(op.memory_class, op.bytes);
-      shared_.instant.push_back(ref);
+      completes_at_once(ref);
       break;
     case OpKind::free:
       sram_->free(op.memory_class, op.bytes);
-      shared_.instant.push_back(ref);
+      completes_at_once(ref);
       break;
     default:
       break;
   }
+}
+
+void TraceCore::completes_at_once(OpRef ref) {
+  shared_.instant.push_back(ref);
+  if (path_ != nullptr) [[unlikely]] path_->instant(ref.token());
 }
 
 /// Sends to one or more peers, after what the operation follows as far as it is still coming in.
@@ -307,10 +332,12 @@ void TraceCore::complete(OpRef ref) {
   const CompiledTemplate& code = *open.code;
   ++operations_;
   ++shared_.operations_done;
+  if (path_ != nullptr) [[unlikely]] path_->completing(ref.token());
   const CompiledOp& op = code.ops[ref.op];
   if (!op.detached && --open.results_left == 0) {
     result_there_[open.step] = true;
     results_changed_ = true;
+    if (path_ != nullptr) [[unlikely]] path_->result(open.step);
   }
   for (std::uint32_t i = 0; i < op.successor_count; ++i) {
     const std::uint32_t next = code.successors[op.first_successor + i];
@@ -379,6 +406,7 @@ void TraceCore::start(Engine engine, OpRef ref) {
     if (uses_dram_) dram_bytes = through_dram(work);
   }
   if (compute == 0 && sram_cycles == 0 && dram_bytes == 0) {
+    if (path_ != nullptr) [[unlikely]] path_->engine_passed(engine, ref.token(), calendar_.now());
     complete_all({&ref, 1});
     return;
   }
@@ -388,6 +416,7 @@ void TraceCore::start(Engine engine, OpRef ref) {
   first_compute = std::min(first_compute, now);
   Running& running = running_[e];
   running = {true, true, dram_bytes != 0, ref, now, sram_cycles, sram_cycles == 0 ? 0 : sram_->nic_busy_before_now()};
+  if (path_ != nullptr) [[unlikely]] path_->engine_started(engine, ref.token(), {compute, sram_cycles, dram_bytes}, now);
   account_.engine_started(engine, now, now + compute);
   calendar_.post(*this, now + std::max(compute, sram_cycles), 0, static_cast<std::uint32_t>(e));
   if (dram_bytes != 0) dram->access(binding_.tile, static_cast<std::uint32_t>(e), dram_bytes);

@@ -17,6 +17,8 @@
 
 namespace wafersim::sim {
 
+class CorePath;
+
 /// An operation of an open step.
 struct OpRef {
   std::uint32_t slot = 0;
@@ -66,6 +68,9 @@ class TraceCore final : public Core, public Client {
     activity_ = &activity;
     account_.record(&activity);
   }
+
+  /// Tells `path` why operations start. Before the run.
+  void record(CorePath& path) { path_ = &path; }
 
   /// Calls `sink` with each operation that took time, when it ends. It must outlive this. Before the run.
   void record(const std::function<void(const OperationRecord&)>& sink) { operation_sink_ = &sink; }
@@ -139,6 +144,7 @@ class TraceCore final : public Core, public Client {
   void close_step(std::uint32_t slot);
   void record_step();
   void record_operation(const Running& running, Cycle end) const;
+  void record_path(Engine engine, const Running& running, Cycle end);
   void became_ready(OpRef ref);
   void complete(OpRef ref);
   /// Completes the given operations and all that completes at once because of them.
@@ -150,6 +156,7 @@ class TraceCore final : public Core, public Client {
   Bytes through_dram(const workloads::Work& work) const;
   TileId peer(std::uint32_t index);
   void post_forward(OpRef ref, const SendRequest& request);
+  void completes_at_once(OpRef ref);
 
   // Short lists lie in the core itself: one cache line less to wait for.
   template <class T, std::size_t kUsual>
@@ -183,6 +190,7 @@ class TraceCore final : public Core, public Client {
   StepRecorder& recorder_;
   TileActivity* activity_ = nullptr;
   const std::function<void(const OperationRecord&)>* operation_sink_ = nullptr;
+  CorePath* path_ = nullptr;
   std::uint32_t next_step_ = 0;
   std::vector<std::uint32_t> free_slots_;
   std::vector<bool> result_there_;       ///< by step of the program

@@ -8,8 +8,10 @@
 //   steps         columns of the steps shown, with kinds and passes as words
 //   memory        by recorded tile: cycle, total, bytes.<class>
 //   windows       tiles.<kind>: 255ths of the window's cycles by tile and window, base64; links likewise, by `row` of links
+//   path          critical_path.json, with bars [stage, kind, axis, from, to] instead of segments
 //   step_cycles, operations, latency, spans, bubbles, flows
-// A part that the run did not record is null.
+// A part that the run did not record is null. Of a comparison: comparison (labels, measures, keys) and runs, each with summary,
+// mesh, tiles and links.
 
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 
@@ -27,9 +29,13 @@ export const kindNames = {
 };
 
 /** `packed` is base64 of the deflated JSON. */
-export async function readRun(packed) {
+export async function read(packed) {
   const stream = new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const run = JSON.parse(await new Response(stream).text());
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** What the sections ask of a run besides its columns. */
+export function prepare(run) {
   run.cycles = run.summary.cycles;
   run.clock = run.summary.machine.clock_hz;
   run.kinds = kinds.filter((kind) => run.tiles.cycles[kind]);

@@ -8,7 +8,7 @@ export function element(tag, attributes = {}, ...children) {
     else if (value === true) made.setAttribute(name, "");
     else if (value !== false && value !== undefined && value !== null) made.setAttribute(name, value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
+  made.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
   return made;
 }
 
@@ -20,7 +20,7 @@ export function choice(label, options, chosen, onChange) {
 }
 
 export function table(head, rows, attributes = {}) {
-  const isNumber = (column) => rows.length > 0 && rows.every((row) => /^[<>−]? ?[\d–]/.test(row[column]));
+  const isNumber = (column) => rows.length > 0 && rows.every((row) => /^[<>−]? ?[\d–]/.test(row[column]?.textContent ?? row[column]));
   const cell = (tag) => (value, column) => element(tag, { class: column > 0 && isNumber(column) ? "number" : undefined }, value);
   return element("div", { class: "scroll" }, element("table", attributes,
     element("thead", {}, element("tr", {}, ...head.map(cell("th")))),

@@ -46,6 +46,8 @@ function partialNotice({ summary }) {
     `Partial results: stopped by ${summary.stopped_by}, ${completed} of ${planned} iterations completed.`);
 }
 
+export const toggleButton = () => element("button", { type: "button", class: "button", id: "theme", click: toggleTheme }, "Light / dark");
+
 /** The top of the page; `contents` are [id, title] of the sections. */
 export function header(run, contents) {
   const { summary } = run;
@@ -53,7 +55,7 @@ export function header(run, contents) {
     element("div", { class: "bar" },
       element("strong", {}, "wafersim"),
       element("nav", { "aria-label": "Sections" }, ...contents.map(([id, title]) => element("a", { href: `#${id}` }, title))),
-      element("button", { type: "button", class: "button", id: "theme", click: toggleTheme }, "Light / dark")),
+      toggleButton()),
     element("h1", {}, summary.name),
     element("p", { class: "plan" }, planText(run)),
     partialNotice(run),

@@ -1,4 +1,4 @@
-// The page: a header, then one section for each module below. A module has id, title, render(section, run) and, where a run need
+// The page of a run: a header, then one section for each module below; or that of a comparison, see compare.js. A module has id, title, render(section, run) and, where a run need
 // not have its data, has(run).
 
 import "./licenses.js";
@@ -6,32 +6,38 @@ import "./style.css";
 
 import * as breakdown from "./breakdown.js";
 import { charts } from "./charts.js";
-import { readRun } from "./data.js";
+import { compare } from "./compare.js";
+import { prepare, read } from "./data.js";
 import { element } from "./dom.js";
 import { header } from "./header.js";
 import * as memory from "./memory.js";
 import * as network from "./network.js";
+import * as path from "./path.js";
 import * as roofline from "./roofline.js";
 import { startTheme } from "./theme.js";
 import * as timeline from "./timeline.js";
 import * as wafer from "./wafer.js";
 
 const modules = [
-  wafer, timeline, breakdown, memory, network,
+  wafer, timeline, breakdown, { ...path, has: (run) => run.path !== null }, memory, network,
   { ...roofline, has: (run) => run.operations !== null && run.operations.rows.length > 0 },
 ];
 
 startTheme();
-const run = await readRun(document.getElementById("run").textContent);
-const shown = modules.filter((module) => !module.has || module.has(run));
+const data = await read(document.getElementById("run").textContent);
 const page = document.getElementById("page");
+if (data.comparison) compare(page, data);
+else report(page, prepare(data));
 
-page.append(header(run, shown.map(({ id, title }) => [id, title])));
-for (const { id, title, render } of shown) {
-  const section = element("section", { id, "aria-labelledby": `${id}-title` }, element("h2", { id: `${id}-title` }, title));
-  page.append(section);
-  render(section, run);
+function report(page, run) {
+  const shown = modules.filter((module) => !module.has || module.has(run));
+  page.append(header(run, shown.map(({ id, title }) => [id, title])));
+  for (const { id, title, render } of shown) {
+    const section = element("section", { id, "aria-labelledby": `${id}-title` }, element("h2", { id: `${id}-title` }, title));
+    page.append(section);
+    render(section, run);
+  }
 }
 
 /** For tests and the curious. */
-window.wafersim = { run, charts };
+window.wafersim = { run: data, charts };

@@ -6,6 +6,7 @@ const light = {
   text: "#1c2430", muted: "#5b6675", line: "#d5dbe3", panel: "#ffffff", page: "#f4f6f9",
   accent: "#0b62a8",
   tileRamp: ["#dbe8f4", "#b0d0e8", "#6aaed6", "#2e7ebc", "#0b4d94", "#08244f"],
+  difference: ["#08407e", "#4f97cf", "#e9edf2", "#f59a4a", "#a13300"],
   linkRamp: ["#f3dcc6", "#fdae6b", "#f16913", "#c03b02", "#7f2704"],
   unused: "#dfe4ea", dead: "#9aa4b1", outline: "#111827", mark: "#b5179e",
   kinds: {
@@ -19,6 +20,7 @@ const dark = {
   text: "#e6ebf2", muted: "#9ba7b6", line: "#313b48", panel: "#171d26", page: "#0f141b",
   accent: "#6db8f2",
   tileRamp: ["#203042", "#1d4468", "#1f669f", "#3f93d1", "#86c4f0", "#d9efff"],
+  difference: ["#86c4f0", "#2a72ad", "#2a333f", "#c4640f", "#ffc48a"],
   linkRamp: ["#3a2a1e", "#7d4312", "#c4640f", "#f99a3d", "#ffd9a8"],
   unused: "#232c38", dead: "#57616f", outline: "#ffffff", mark: "#ff6ad5",
   kinds: {

@@ -139,7 +139,7 @@ function linkText(run, link, measures, valueOf, nameOf) {
   return `<b>${run.linkName(link)}</b><table>${lines.join("")}${line("packets", format.count(run.links.packets[link]))}${byAxis.join("")}</table>`;
 }
 
-function placeTip(tip, event) {
+export function placeTip(tip, event) {
   const room = document.documentElement.clientWidth - event.clientX;
   tip.style.left = `${event.pageX + (room < tip.offsetWidth + 30 ? -tip.offsetWidth - 14 : 14)}px`;
   const below = document.documentElement.clientHeight - event.clientY;
@@ -158,12 +158,13 @@ function detailOf(run, tile, measures, valueOf, nameOf) {
   return [body];
 }
 
+export const scale = (what, measure, [low, high], stops) => element("div", { class: "scale" },
+  element("span", { title: measure.explanation }, `${what}: ${measure.name}${measure.root ? ", square root" : ""}`),
+  element("span", { class: "end" }, measure.text(low)),
+  element("span", { class: "ramp", style: `background:linear-gradient(to right, ${stops.join(",")})` }),
+  element("span", { class: "end" }, measure.text(high)));
+
 function legendOf(tile, tileRange, link, linkRange) {
-  const scale = (what, measure, [low, high], stops) => element("div", { class: "scale" },
-    element("span", { title: measure.explanation }, `${what}: ${measure.name}${measure.root ? ", square root" : ""}`),
-    element("span", { class: "end" }, measure.text(low)),
-    element("span", { class: "ramp", style: `background:linear-gradient(to right, ${stops.join(",")})` }),
-    element("span", { class: "end" }, measure.text(high)));
   const colours = theme();
   return [scale("Tiles", tile, tileRange, colours.tileRamp), link && scale("Links", link, linkRange, colours.linkRamp)].filter(Boolean);
 }

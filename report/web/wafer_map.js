@@ -15,7 +15,8 @@ const tileShare = 0.62;
 
 export class WaferMap {
   /** `canvas` in `frame`, whose width it takes. `view`: tileValue(row), linkValue(row), their ranges,
-   * outline(row), equal within a group, and `members`, tiles to mark. */
+   * outline(row), equal within a group, and `members`, tiles to mark; tileRamp and linkRamp instead of the usual colours. A range
+   * from below 0 is of differences. */
   constructor(run, canvas, frame) {
     this.run = run;
     this.canvas = canvas;
@@ -57,7 +58,7 @@ export class WaferMap {
   drawTiles(context) {
     const { run, cell, view } = this;
     const colours = theme();
-    const ramp = rampColours(colours.tileRamp);
+    const ramp = rampColours(view.tileRamp ?? colours.tileRamp);
     const side = cell * (view.linkValue ? tileShare : 0.9);
     const inset = (cell - side) / 2;
     for (let id = 0; id < run.mesh.rows * run.mesh.cols; id += 1) {
@@ -80,13 +81,13 @@ export class WaferMap {
   drawLinks(context) {
     const { run, view } = this;
     if (!view.linkValue) return;
-    const ramp = rampColours(theme().linkRamp);
+    const ramp = rampColours(view.linkRamp ?? theme().linkRamp);
     for (let row = 0; row < run.links.id.length; row += 1) {
       const value = view.linkValue(row);
-      if (value <= 0) continue;
+      if (value === 0) continue;
       const step = place(value, view.linkRange);
       context.fillStyle = ramp[step];
-      this.drawLink(context, run.link(row), step / 255);
+      this.drawLink(context, run.link(row), view.linkRange[0] < 0 ? Math.abs(value) / view.linkRange[1] : step / 255);
     }
   }
 

@@ -42,13 +42,13 @@ const csv = (file) => {
 const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] });
 
 /** A page with what went wrong in it. */
-async function open(run, options = {}) {
+async function open(run, options = {}, file = "report.html") {
   const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, ...options });
   page.troubles = [];
   page.on("console", (message) => message.type() !== "log" && page.troubles.push(message.text()));
   page.on("pageerror", (error) => page.troubles.push(error.message));
   page.on("request", (request) => /^(file|data):/.test(request.url()) || page.troubles.push(request.url()));
-  await page.goto(pathToFileURL(join(place, run, "report.html")).href);
+  await page.goto(pathToFileURL(join(place, run, file)).href);
   await page.waitForFunction(() => window.wafersim);
   return page;
 }
@@ -80,7 +80,7 @@ const tests = {
     const points = await page.evaluate(() => Object.fromEntries([...window.wafersim.charts].map(([name, chart]) => [
       name, chart.getOption().series.map((series) => series.data.length)])));
     assert.deepEqual(Object.keys(points).sort(),
-      ["breakdown", "hidden", "latency", "links", "load", "memory", "memory2", "peaks", "roofline", "steps", "timeline"]);
+      ["breakdown", "hidden", "latency", "links", "load", "memory", "memory2", "path", "path_parts", "peaks", "roofline", "steps", "timeline"]);
     for (const [name, series] of Object.entries(points)) {
       assert.ok(series.length > 0 && series.every((length) => length > 0), `${name}: ${series}`);
     }
@@ -169,6 +169,27 @@ const tests = {
     assert.ok(lines[0].startsWith(`${heaviest.source} → ${heaviest.destination}, ${heaviest.axis}: `), lines[0]);
   },
 
+  async "follows the critical path from end to end"(page, summary) {
+    const path = JSON.parse(readFileSync(join(place, "full/critical_path.json"), "utf8"));
+    const bars = await page.evaluate(() => window.wafersim.charts.get("path").getOption().series[0].data);
+    let at = 0;
+    for (const [, from, to] of bars) {
+      assert.equal(from, at);
+      at = to;
+    }
+    assert.equal(at, summary.cycles);
+    const { names, values } = await page.evaluate(() => {
+      const { series, yAxis } = window.wafersim.charts.get("path_parts").getOption();
+      return { names: yAxis[0].data, values: series[0].data.map((each) => each.value) };
+    });
+    assert.equal(values.reduce((a, b) => a + b), path.cycles);
+    assert.equal(values[names.indexOf("serialization")], path.by_kind.serialization);
+    const rows = await page.locator("#what-if tbody tr").allInnerTexts();
+    assert.equal(rows.length, path.what_if.length);
+    const links = path.what_if.find(({ change }) => change === "links 2x");
+    assert.ok(rows.some((row) => row.startsWith("links 2x") && row.includes(`at most ${percent(1 - links.at_least_cycles / path.cycles)} shorter`)), rows.join("\n"));
+  },
+
   async "has rows for chosen tiles, too"(page) {
     await page.locator("#timeline select").first().selectOption("tiles");
     const rows = await page.evaluate(() => window.wafersim.charts.get("timeline").getOption().yAxis[0].data);
@@ -197,7 +218,7 @@ async function check(name, body) {
 }
 
 try {
-  wafersim("run", "s.yaml", "-o", "full", "--quiet", "--report");
+  wafersim("run", "s.yaml", "-o", "full", "--quiet", "--report", "--critical-path");
   wafersim("run", "s.yaml", "-o", "plain", "--quiet");
   wafersim("report", "plain");
   wafersim("run", "s.yaml", "-o", "partial", "--quiet", "--report", "--max-cycles", "2000");
@@ -214,6 +235,54 @@ try {
     assert.deepEqual(await plain.evaluate(() => [...window.wafersim.charts.keys()].sort()), ["breakdown", "hidden", "links", "peaks", "timeline"]);
     assert.equal(await plain.locator("input[type=range]").count(), 0);
   });
+  wafersim("run", "s.yaml", "-o", "slow", "--quiet", "--set", "wafer.link.bandwidth=16 B/cycle", "--set", "training.global_batch=8");
+  wafersim("run", "s.yaml", "-o", "wide", "--quiet", "--set", "wafer.mesh=3x4", "--set", "wafer.dead_tiles=[]");
+  wafersim("compare", "full", "slow", "--html", "two.html");
+  wafersim("compare", "full", "wide", "slow", "--html", "three.html");
+  const pair = await open(".", {}, "two.html");
+  await check("a comparison has the measures and keys of the command", async () => {
+    assert.deepEqual(pair.troubles, []);
+    assert.equal(await text(pair, "h1"), "full and slow");
+    const other = JSON.parse(readFileSync(join(place, "slow/summary.json"), "utf8"));
+    const rows = await pair.locator("#measure-table tbody tr").allInnerTexts();
+    const cycles = rows.find((row) => row.startsWith("cycles")).split("\t");
+    assert.equal(cycles[1], summary.cycles.toLocaleString("en-US"));
+    assert.equal(cycles[2], `${other.cycles.toLocaleString("en-US")} (+${((other.cycles / summary.cycles - 1) * 100).toFixed(1)} %)`);
+    const told = await pair.locator("#key-table tbody tr").allInnerTexts();
+    assert.deepEqual(told.map((row) => row.split("\t")), [["wafer.link.bandwidth", "64 B/cycle", "16 B/cycle"], ["training.global_batch", "4", "8"]]);
+    const bars = await pair.evaluate(() => window.wafersim.charts.get("breakdown").getOption().series.map((series) => series.data));
+    for (const [run, { seconds }] of [[0, summary], [1, other]]) {
+      assert.ok(Math.abs(bars.reduce((all, data) => all + data[run], 0) - seconds) < 1e-12);
+    }
+  });
+  await check("its map tells the difference of tiles and links", async () => {
+    const of = (run) => csv(`${run}/tiles.csv`).find((row) => row.tile === "tile_1_0");
+    const share = (run) => Number(of(run).compute_utilization);
+    await overTile(pair, 1, 0);
+    const told = await text(pair, ".tip");
+    assert.ok(told.includes(percent(share("full"))) && told.includes(percent(share("slow"))), told);
+    const change = share("slow") - share("full");
+    assert.ok(told.includes(`${change < 0 ? "−" : "+"}${percent(Math.abs(change))}`), told);
+    await overTile(pair, 0.5, 0.12);
+    assert.match(await text(pair, ".tip"), /tile_0_0 → tile_1_0/);
+    const seen = new Set([await picture(pair)]);
+    for (const measure of ["peak", "idle"]) {
+      await pair.locator("#difference select").first().selectOption(measure);
+      seen.add(await picture(pair));
+    }
+    await pair.locator("#difference select").last().selectOption("bytes");
+    seen.add(await picture(pair));
+    assert.ok(seen.size > 2, `${seen.size} different pictures`);
+    await pair.locator("#breakdown select").selectOption("share");
+    await pair.locator("#theme").click();
+    assert.deepEqual(pair.troubles, []);
+  });
+  await check("it compares maps of equal meshes only", async () => {
+    const three = await open(".", {}, "three.html");
+    assert.deepEqual(three.troubles, []);
+    assert.equal(await three.locator("#measure-table thead th").count(), 4);
+    assert.match(await text(three, "#difference .note"), /^What slow has more/);
+  });
   await check("a partial run says so", async () => {
     const partial = await open("partial");
     assert.deepEqual(partial.troubles, []);
@@ -223,5 +292,5 @@ try {
   await browser.close();
   rmSync(place, { recursive: true });
 }
-console.log(`${failed} of ${Object.keys(tests).length + 3} failed`);
+console.log(`${failed} of ${Object.keys(tests).length + 6} failed`);
 process.exit(failed === 0 ? 0 : 1);

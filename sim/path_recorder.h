@@ -1,0 +1,223 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/huge_pages.h"
+#include "sim/compiled_trace.h"
+#include "sim/measurements.h"
+#include "sim/network.h"
+#include "sim/path_tree.h"
+
+namespace wafersim::sim {
+
+class PathRecorder;
+
+/// What a core tells of why its operations start: what completed, became ready or freed an engine in the cycle in which one
+/// starts. One of them did: otherwise it would have started earlier.
+class CorePath {
+ public:
+  CorePath(PathRecorder& all, TileId tile) : all_(all), tile_(tile) {}
+
+  /// The network tells of an operation, with the cause that it has left in the recorder.
+  void completed(std::uint64_t token);
+  /// An operation without duration became ready and completes in this cycle.
+  void instant(std::uint64_t token) { completions_.push_back({token, cause_}); }
+  /// What follows is because of the completion of `token`; of no completion that is known: because of what came before.
+  void completing(std::uint64_t token);
+  void became_ready(std::uint64_t token) { ready_.push_back({token, cause_}); }
+  /// A message is sent now.
+  void sending() const;
+  void result(std::uint32_t step) { results_.push_back({step, cause_}); }
+  /// A step that waits for these opens.
+  void opening(std::span<const std::uint32_t> waits, Cycle now);
+  /// Of an operation: what it computes, and how long its own bytes take through memory.
+  struct Needs {
+    Cycle compute = 0;
+    Cycle sram_cycles = 0;
+    Bytes dram_bytes = 0;
+  };
+  void engine_started(Engine engine, std::uint64_t token, const Needs& needs, Cycle now);
+  struct Stopped {
+    std::uint64_t token = 0;
+    workloads::OpKind kind = workloads::OpKind::matrix;
+    workloads::Axis axis = workloads::Axis::none;
+    std::uint32_t step = 0;
+  };
+  void engine_stopped(Engine engine, const Stopped& operation, Cycle now);
+  /// An operation of no cycles starts and ends.
+  void engine_passed(Engine engine, std::uint64_t token, Cycle now);
+  void step_closed(Cycle now) const;
+  /// All that could start in this cycle has.
+  void evaluated() {
+    ready_.clear();
+    results_.clear();
+  }
+
+ private:
+  using Noted = std::vector<std::pair<std::uint64_t, PathRef>>;
+
+  PathRef why(Engine engine, std::uint64_t token, Cycle now) const;
+
+  PathRecorder& all_;
+  TileId tile_;
+  PathRef cause_;      ///< of what is being done
+  PathRef opened_;     ///< the latest step
+  Cycle opened_at_ = 0;
+  Noted completions_;  ///< by token
+  Noted ready_;        ///< in this cycle, by token
+  Noted results_;      ///< in this cycle, by step
+  struct Started {
+    PathRef path;
+    Cycle compute = 0;
+    Cycle memory = 0;
+  };
+  std::array<Started, kEngines> started_;
+  struct Freed {
+    Cycle at = kNever;
+    PathRef path;
+  };
+  std::array<Freed, kEngines> freed_;
+};
+
+/// Records, while a simulation runs, the chain of last arrivals that leads to everything that is under way: each operation and
+/// packet holds the end of its own, chains share what they have in common, and what no chain leads over any more is forgotten at
+/// once. At the end the chain of the last step is the critical path.
+///
+/// A packet's chain: it was injected because its message was ready, or its message's packet ahead had left, or the packets that
+/// it follows had come in, whichever was last; what it waited beyond that was for others. So it is at each router: where the
+/// packet ahead of its own message held it up, the chain goes on from there, and serialization of one message is nobody's
+/// queueing.
+class PathRecorder {
+  PathTree tree_;  ///< before all that hold its nodes
+
+ public:
+  /// Both must outlive this.
+  PathRecorder(const CompiledTrace& trace, const NetworkContext& network);
+
+  PathTree& tree() { return tree_; }
+  Cycle dram_cycles(Bytes bytes) const { return (Rational(static_cast<std::int64_t>(bytes)) / network_.hardware.dram_bytes_per_cycle).floor(); }
+  CorePath& core(std::size_t used_tile) { return cores_[used_tile]; }
+  /// Of what a core or a NIC tells the other in this call.
+  PathRef cause;
+
+  void step_closed(const PathRef& path, TileId tile, Cycle now);
+  /// The path to the end of a run of `end` cycles.
+  PathMeasurement take(Cycle end) const;
+
+  // Of messages and packets, by their numbers in NetworkContext.
+  /// Because of `cause`.
+  void posted(std::uint32_t message);
+  /// A carrier of a multicast starts as one of its messages does.
+  void carried(std::uint32_t carrier, std::uint32_t like) { at(messages_, carrier) = at(messages_, like); }
+  void ready(std::uint32_t message, Cycle now);
+  struct Injection {
+    Cycle now = 0;
+    Cycle others_until = 0;  ///< before it, the port was taken until then
+    Cycle port_until = 0;    ///< the next packet may go then
+  };
+  void injected(std::uint32_t message, std::uint32_t packet, const Injection& times);
+  /// The whole message has left the NIC: leaves the cause.
+  void left(std::uint32_t message, Cycle now);
+  /// At the ejection port, which the tail leaves at `tail`. `latest`: no other packet of the message comes in later.
+  void ejected(std::uint32_t message, std::uint32_t packet, bool latest, Cycle tail);
+  /// Leaves the cause.
+  void received(std::uint32_t message, Cycle now);
+  /// On the ideal network, because of `cause`.
+  void delivered(std::uint32_t message) { at(messages_, message).arrived = Way::to(cause); }
+  void gone(std::uint32_t message) { at(messages_, message) = {}; }
+
+  // Of streams, by their numbers in StreamBoard.
+  void stream_begun(std::uint32_t entry) { at(streams_, entry).clear(); }
+  void stream_arrived(std::uint32_t entry, std::uint32_t packet, Bytes bytes, Cycle usable_at);
+  /// The next packet of `message`, which ends behind `bytes` bytes, follows these.
+  void follows(std::uint32_t message, std::span<const std::uint32_t> entries, Bytes bytes);
+
+  // Of packets in routers.
+  void arrived(std::uint32_t packet, Cycle now, Cycle pipeline, Cycle turn);
+  void turned(std::uint32_t packet, Cycle turn);
+  void copied(std::uint32_t copy, std::uint32_t original) { at(packets_, copy) = at(packets_, original); }
+  struct Grant {
+    TileId tile = kNoTile;
+    unsigned input_vc = 0;
+    unsigned output = 0;
+    Cycle now = 0;
+    Cycle others_until = 0;  ///< before it, the port was taken until then
+    Cycle port_until = 0;    ///< the packet behind it in its VC may be granted then
+  };
+  void granted(std::uint32_t packet, const Grant& grant);
+  /// The same in a router of flits, `waited` cycles after the head could have left.
+  void head_sent(std::uint32_t packet, TileId tile, unsigned output, Cycle now, Cycle waited);
+  void packet_gone(std::uint32_t packet) { at(packets_, packet) = {}; }
+
+ private:
+  /// The end of a chain, up to a cycle. What came since its last node was on wires, but for the waits: each goes into a node
+  /// with others like it, so that a message of many packets has few.
+  struct Way {
+    /// To the end of a chain.
+    static Way to(PathRef path) {
+      Way way;
+      way.at = path.to();
+      way.path = std::move(path);
+      return way;
+    }
+
+    PathRef path;
+    Cycle at = 0;
+    Cycle router = 0;
+    Cycle link = 0;
+    Cycle injection_queue = 0;
+    Cycle injection_room = 0;
+    Cycle ejection_queue = 0;
+    Cycle link_queue = 0;       ///< at the latest link at which it waited
+    Cycle link_room = 0;
+    topology::LinkId link_waited = 0;
+  };
+  struct MessageWay {
+    Way ready;
+    Way injected;            ///< its latest packet
+    Cycle port_until = 0;    ///< after that
+    bool has_injected = false;
+    PathRef followed;        ///< what the next packet waits for last
+    Way arrived;             ///< its latest packet through the ejection port
+  };
+  struct PacketWay {
+    Way way;
+    bool several = false;    ///< its message has other packets
+  };
+  /// The latest packet of a message of several that was granted an output from an input VC.
+  struct VcWay {
+    std::uint32_t message = kNil;
+    Cycle port_until = 0;
+    Way way;
+  };
+  struct StreamPacket {
+    Bytes end = 0;           ///< its last byte is that many from the first of the message
+    PathRef path;
+  };
+
+  template <class List>
+  static typename List::value_type& at(List& list, std::size_t index) {
+    if (index >= list.size()) list.resize(index + index / 2 + 16);
+    return list[index];
+  }
+  void add(Way& way, PathNode node, Cycle cycles, PathKind kind);
+  void close(Way& way, const Message& message);
+  void overhead(Way& way, Cycle until, const Message& message);
+  void wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output, std::uint32_t message);
+
+  const NetworkContext& network_;
+  std::vector<CorePath> cores_;
+  PathRef last_;
+  Cycle last_end_ = 0;
+  TileId last_tile_ = kNoTile;
+  HugeVector<MessageWay> messages_;
+  HugeVector<PacketWay> packets_;
+  HugeVector<VcWay> vcs_;                          ///< [tile, input VC]
+  unsigned input_vcs_;
+  std::vector<std::vector<StreamPacket>> streams_;
+};
+
+}  // namespace wafersim::sim
