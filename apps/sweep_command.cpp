@@ -6,6 +6,7 @@
 #include "apps/study_runner.h"
 #include "config/study.h"
 #include "report/atomic_file.h"
+#include "report/page.h"
 #include "report/study_database.h"
 #include "report/study_report.h"
 
@@ -26,8 +27,10 @@ std::vector<std::uint64_t> shard_of(const std::vector<std::uint64_t>& numbers, c
 ExitStatus finish(const SweepArguments& arguments, const fs::path& directory, const report::StudyDatabase& database) {
   const std::vector<report::PointRow> rows = database.rows();
   report::write_file(directory / report::kStudyTable, report::study_csv(rows));
+  if (report::has_page()) report::write_study_page(directory / report::kStudyPage, database.header(), rows);
   if (!arguments.quiet) {
-    print(report::study_text(database.header(), rows) + "Results in " + (directory / report::kStudyFile).string() + "\n");
+    const std::string page = report::has_page() ? ", all at once in " + (directory / report::kStudyPage).string() : "";
+    print(report::study_text(database.header(), rows) + "Results in " + (directory / report::kStudyFile).string() + page + "\n");
   }
   return ExitStatus::done;
 }

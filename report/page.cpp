@@ -42,6 +42,8 @@ std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view
   return frame.substr(at + mark.size());
 }
 
+std::string text_of(const Json& data) { return data.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 void write_page_file(const std::filesystem::path& path, const std::string& title, const std::string& data) {
   const PageAssets assets = page_assets();
   AtomicFile file(path);
@@ -55,8 +57,10 @@ void write_page_file(const std::filesystem::path& path, const std::string& title
 
 }  // namespace
 
+bool has_page() { return !page_assets().script.empty(); }
+
 void require_page() {
-  if (!page_assets().script.empty()) return;
+  if (has_page()) return;
   throw IoError(
       "this build of wafersim has no report page: node and npm were not there when it was configured. "
       "scripts/install-dependencies installs them; then configure with -DWAFERSIM_REPORT_PAGE=ON and build "
@@ -99,7 +103,12 @@ void write_comparison_page(const std::filesystem::path& path, const std::vector<
     data["runs"].push_back(run_part(run));
     title += (i == 0 ? "" : " and ") + finished[i].label;
   }
-  write_page_file(path, title, data.dump(-1, ' ', false, Json::error_handler_t::replace));
+  write_page_file(path, title, text_of(data));
+}
+
+void write_study_page(const std::filesystem::path& path, const StudyHeader& header, const std::vector<PointRow>& rows) {
+  require_page();
+  write_page_file(path, header.name, text_of({{"study", study_part(header, rows)}}));
 }
 
 }  // namespace wafersim::report

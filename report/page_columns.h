@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "report/run_tables.h"
+#include "report/study_database.h"
 
 namespace wafersim::report {
 
-/// Parts of page_data(). Private to this folder.
+/// Parts of the data of pages. Private to this folder.
 using Json = nlohmann::ordered_json;
 
 /// The causes of cycles, as columns of tables are named: "compute", "exposed_tp", ..., "idle".
@@ -31,5 +32,8 @@ Json windows_part(const RunTables& run);
 Json spans_part(const RunTables& run);
 Json bubbles_part(const RunTables& run);
 Json path_part(const RunTables& run);
+
+/// The points of a study, by column: settings and measures are null where a point has none.
+Json study_part(const StudyHeader& header, const std::vector<PointRow>& rows);
 
 }  // namespace wafersim::report

@@ -17,6 +17,7 @@ namespace wafersim::report {
 /// Files of a sweep.
 inline constexpr const char* kStudyFile = "study.sqlite";
 inline constexpr const char* kStudyTable = "results.csv";
+inline constexpr const char* kStudyPage = "overview.html";
 
 /// A key and its value.
 using StudySetting = std::pair<std::string, std::string>;

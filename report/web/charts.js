@@ -1,16 +1,16 @@
 // Apache ECharts with the parts that the page uses, in the page's colours.
 
 import * as echarts from "echarts/core";
-import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
-import { AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
+import { BarChart, CustomChart, LineChart, ParallelChart, ScatterChart } from "echarts/charts";
+import { AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, ParallelComponent, TooltipComponent } from "echarts/components";
 import { CanvasRenderer } from "echarts/renderers";
 
 import { element } from "./dom.js";
 import { onTheme, theme } from "./theme.js";
 
 echarts.use([
-  BarChart, CustomChart, LineChart, ScatterChart, AriaComponent, DataZoomComponent, GridComponent, LegendComponent,
-  MarkLineComponent, TooltipComponent, CanvasRenderer,
+  BarChart, CustomChart, LineChart, ParallelChart, ScatterChart, AriaComponent, DataZoomComponent, GridComponent, LegendComponent,
+  MarkLineComponent, ParallelComponent, TooltipComponent, CanvasRenderer,
 ]);
 
 /** By name; tests look here. */

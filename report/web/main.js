@@ -1,5 +1,5 @@
-// The page of a run: a header, then one section for each module below; or that of a comparison, see compare.js. A module has id, title, render(section, run) and, where a run need
-// not have its data, has(run).
+// The page of a run: a header, then one section for each module below; or that of a comparison, see compare.js, or of a study, see
+// study.js. A module has id, title, render(section, run) and, where a run need not have its data, has(run).
 
 import "./licenses.js";
 import "./style.css";
@@ -14,6 +14,7 @@ import * as memory from "./memory.js";
 import * as network from "./network.js";
 import * as path from "./path.js";
 import * as roofline from "./roofline.js";
+import { overview } from "./study.js";
 import { startTheme } from "./theme.js";
 import * as timeline from "./timeline.js";
 import * as wafer from "./wafer.js";
@@ -27,6 +28,7 @@ startTheme();
 const data = await read(document.getElementById("run").textContent);
 const page = document.getElementById("page");
 if (data.comparison) compare(page, data);
+else if (data.study) overview(page, data);
 else report(page, prepare(data));
 
 function report(page, run) {

@@ -283,6 +283,54 @@ try {
     assert.equal(await three.locator("#measure-table thead th").count(), 4);
     assert.match(await text(three, "#difference .note"), /^What slow has more/);
   });
+  writeFileSync(join(place, "study.yaml"), `name: links
+scenario: s.yaml
+set: {training.iterations: 1}
+vary:
+  wafer.link.bandwidth: [16 B/cycle, 64 B/cycle, 256 B/cycle]
+  training.microbatch: [1, 2]
+list: [{plan.tp: 64}]
+`);
+  wafersim("sweep", "study.yaml", "-o", "study", "--quiet");
+  const study = await open("study", {}, "overview.html");
+  await check("a study's overview has all points", async () => {
+    assert.deepEqual(study.troubles, []);
+    assert.match(await text(study, ".plan"), /7 points of run: 6 done, 1 failed/);
+    const rows = csv("study/results.csv").filter((row) => row.status === "done");
+    const chart = (name) => study.evaluate((of) => window.wafersim.charts.get(of).getOption().series.map((series) => series.data), name);
+    const [lines] = await chart("points");
+    assert.deepEqual(lines.map((line) => line.value.at(-1)).toSorted(), rows.map((row) => Number(row.seconds)).toSorted());
+    const [points, front] = await chart("pareto");
+    assert.equal(points.length, rows.length);
+    // Nobody beats a point of the front in both measures, and somebody beats every other one or equals it.
+    const beats = (a, b) => a[0] <= b[0] && a[1] <= b[1] && (a[0] < b[0] || a[1] < b[1]);
+    for (const { value } of front) assert.ok(!points.some((point) => beats(point.value, value)));
+    assert.equal(await study.locator("#front tbody tr").count(), front.length);
+    const onFront = new Set(front.map(({ row }) => row));
+    for (const point of points) {
+      const same = front.some(({ value }) => value[0] === point.value[0] && value[1] === point.value[1]);
+      assert.ok(onFront.has(point.row) || same || points.some((other) => beats(other.value, point.value)));
+    }
+    assert.match(await text(study, "#failed-table"), /plan\.tp: 64/);
+  });
+  await check("it puts two keys against each other", async () => {
+    const rows = csv("study/results.csv").filter((row) => row.status === "done");
+    await study.locator("#keys select").nth(0).selectOption("wafer.link.bandwidth");
+    await study.locator("#keys select").nth(1).selectOption("training.microbatch");
+    await study.locator("#keys select").nth(2).selectOption("cycles");
+    const cells = (await study.locator("#two-keys tbody tr").allInnerTexts()).map((row) => row.split("\t"));
+    assert.deepEqual(cells.map(([name]) => name), ["1", "2"]);
+    assert.equal(cells.flat().length, 2 * 4);
+    const heads = await study.locator("#two-keys thead th").allInnerTexts();
+    assert.deepEqual(heads.slice(1), ["16 B/cycle", "64 B/cycle", "256 B/cycle"]);
+    const shortest = rows.reduce((best, row) => (Number(row.cycles) < Number(best.cycles) ? row : best));
+    const shade = (row) => study.locator("#two-keys tbody tr").nth(Number(row["training.microbatch"]) - 1).locator(".shade")
+      .nth(heads.indexOf(row["wafer.link.bandwidth"]) - 1).evaluate((cell) => cell.style.background);
+    const darkest = await shade(shortest);
+    for (const row of rows) if (row.cycles !== shortest.cycles) assert.notEqual(await shade(row), darkest);
+    await study.locator("#theme").click();
+    assert.deepEqual(study.troubles, []);
+  });
   await check("a partial run says so", async () => {
     const partial = await open("partial");
     assert.deepEqual(partial.troubles, []);
@@ -292,5 +340,5 @@ try {
   await browser.close();
   rmSync(place, { recursive: true });
 }
-console.log(`${failed} of ${Object.keys(tests).length + 6} failed`);
+console.log(`${failed} of ${Object.keys(tests).length + 8} failed`);
 process.exit(failed === 0 ? 0 : 1);
