@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "sim/interfaces.h"
@@ -10,12 +11,15 @@ namespace wafersim::sim {
 /// The ports of a core.
 class CorePorts : public sc_core::sc_module {
  public:
-  explicit CorePorts(sc_core::sc_module_name name) : sc_module(name) {}
+  using DramPort = sc_core::sc_port<DramIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND>;
 
-  sc_core::sc_export<CoreIf> nic_side;
+  CorePorts(sc_core::sc_module_name name, bool dram_port) : sc_module(name) {
+    if (dram_port) dram.emplace();
+  }
+
   sc_core::sc_port<NicIf> nic;
   sc_core::sc_port<SramIf> sram;
-  sc_core::sc_port<DramIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> dram;
+  std::optional<DramPort> dram;  ///< bound where there is DRAM
 };
 
 /// The compute core of a tile: what runs its program. TraceCore is ours; a module of a user's own, with SC_THREADs
@@ -23,7 +27,8 @@ class CorePorts : public sc_core::sc_module {
 /// so that what a call of the interface reads lies next to the state of the derived class.
 class Core : public CorePorts, public CoreIf {
  public:
-  explicit Core(sc_core::sc_module_name name) : CorePorts(name) { nic_side.bind(*this); }
+  /// A core that never uses DRAM can do without the port.
+  explicit Core(sc_core::sc_module_name name, bool dram_port = true) : CorePorts(name, dram_port) {}
 
   /// Everything that the core has to do is done. The run ends when all cores have finished and nothing is under way.
   virtual bool finished() const = 0;

@@ -8,7 +8,6 @@ namespace wafersim::sim {
 Dram::Dram(sc_core::sc_module_name name, Calendar& calendar, const models::HardwareModel& hardware,
            const std::vector<CoreIf*>& cores)
     : sc_module(name), calendar_(calendar), cores_(cores), rate_(hardware.dram_bytes_per_cycle, common_time_scale({hardware.dram_bytes_per_cycle}), 0) {
-  user_side.bind(*this);
   calendar.add(*this, Rank::dram);
 }
 

@@ -17,7 +17,6 @@ class Dram final : public sc_core::sc_module, public Client, public DramIf {
   Dram(sc_core::sc_module_name name, Calendar& calendar, const models::HardwareModel& hardware,
        const std::vector<CoreIf*>& cores);
 
-  sc_core::sc_export<DramIf> user_side;
 
   void access(TileId tile, std::uint32_t engine, Bytes bytes) override;
   void update(unsigned kind, std::uint32_t payload) override;

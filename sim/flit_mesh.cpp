@@ -50,8 +50,8 @@ FlitMesh::FlitMesh(sc_core::sc_module_name name, const topology::Mesh& mesh, Net
   network.calendar.add(*this, Rank::router);
 }
 
-void FlitMesh::connect(TileId router, unsigned slot, EjectionSink* nic, CreditSink* nic_credits) {
-  ends_[mesh_.member(router, slot)] = {nic, nic_credits};
+void FlitMesh::connect(TileId router, unsigned slot, TerminalIf* nic) {
+  ends_[mesh_.member(router, slot)] = nic;
 }
 
 void FlitMesh::receive(TileId router, std::uint32_t index, Cycle head_at) {
@@ -150,13 +150,13 @@ void FlitMesh::eject(TileId router, unsigned lane, Flit flit, Cycle at) {
 void FlitMesh::hand_over(TileId tile, std::uint32_t index, Cycle head_at, Cycle tail_at) {
   const Parcel& parcel = parcels_[index];
   network_.packets[parcel.packet].queued = parcel.queued;
-  ends_[tile].nic->eject(parcel.packet, head_at, {tail_at, 0});
+  ends_[tile]->eject(parcel.packet, head_at, {tail_at, 0});
 }
 
 void FlitMesh::injection_credit(TileId router, unsigned lane, unsigned vc, Flit flit, Cycle at) {
   if (!flit.tail()) return;
   const unsigned its_lane = network_.layout.per_direction() ? lane : 0;
-  ends_[terminal(router, lane)].credits->credit(its_lane, vc, network_.buffered(parcels_[flit.packet()].bytes), at);
+  ends_[terminal(router, lane)]->credit(its_lane, vc, network_.buffered(parcels_[flit.packet()].bytes), at);
 }
 
 void FlitMesh::head_sent(TileId tile, unsigned output, std::uint32_t index, Cycle waited) {
@@ -186,17 +186,15 @@ void FlitMesh::check_empty() const {
 }
 
 FlitRouter::FlitRouter(sc_core::sc_module_name name, TileId tile, FlitMesh& mesh)
-    : sc_module(name), tile_(tile), mesh_(mesh) {
-  packets_in.bind(*this);
-}
+    : sc_module(name), tile_(tile), mesh_(mesh) {}
 
 void FlitRouter::receive(std::uint32_t packet, Cycle head_at, const ExactTime& /*tail_at*/) {
   mesh_.receive(tile_, packet, head_at);
 }
 
 void FlitRouter::end_of_elaboration() {
-  for (int i = 0; i < ejection.size(); ++i) {
-    mesh_.connect(tile_, slots[static_cast<std::size_t>(i)], ejection[i], injection_credits[i]);
+  for (int i = 0; i < terminals.size(); ++i) {
+    mesh_.connect(tile_, slots[static_cast<std::size_t>(i)], terminals[i]);
   }
 }
 

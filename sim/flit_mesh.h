@@ -18,7 +18,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   FlitMesh(sc_core::sc_module_name name, const topology::Mesh& mesh, NetworkContext& network);
 
   /// What the packets of one of the router's tiles leave the network by.
-  void connect(TileId router, unsigned slot, EjectionSink* nic, CreditSink* nic_credits);
+  void connect(TileId router, unsigned slot, TerminalIf* nic);
   /// The head of `packet` is at local port packet.input of the router at `head_at`.
   void receive(TileId router, std::uint32_t packet, Cycle head_at);
   void update(unsigned kind, std::uint32_t payload) override;
@@ -51,10 +51,6 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
     Cycle due = kNever;      ///< of the next flit
     Cycle free_at = 0;       ///< the flit before has come
   };
-  struct TileEnds {
-    EjectionSink* nic = nullptr;
-    CreditSink* credits = nullptr;
-  };
 
   TileId terminal(TileId router, unsigned lane) const;
   void eject(TileId router, unsigned lane, Flit flit, Cycle at) override;
@@ -72,7 +68,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   bool cut_through_;
   bool gapless_ = true;  ///< no link takes more than one cycle for a flit
   Pool<Parcel> parcels_;
-  std::vector<TileEnds> ends_;                 ///< by tile
+  std::vector<TerminalIf*> ends_;                ///< by tile
   std::vector<Lane> lanes_;
   std::vector<std::uint32_t> sending_;         ///< lanes with flits to come
   std::vector<PortStatistics> ports_;          ///< by LinkId
@@ -90,10 +86,8 @@ class FlitRouter final : public sc_core::sc_module, public PacketSink {
  public:
   FlitRouter(sc_core::sc_module_name name, TileId tile, FlitMesh& mesh);
 
-  sc_core::sc_export<PacketSink> packets_in;
   /// Of its tiles, with their slots, as those of a Router.
-  sc_core::sc_port<EjectionSink, 0, sc_core::SC_ZERO_OR_MORE_BOUND> ejection;
-  sc_core::sc_port<CreditSink, 0, sc_core::SC_ZERO_OR_MORE_BOUND> injection_credits;
+  sc_core::sc_port<TerminalIf, 0, sc_core::SC_ZERO_OR_MORE_BOUND> terminals;
   std::vector<unsigned> slots;
 
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;

@@ -43,6 +43,12 @@ class EjectionSink : virtual public sc_core::sc_interface {
   virtual void eject(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) = 0;
 };
 
+/// What a router offers to a neighbour.
+class RouterIf : public PacketSink, public CreditSink {};
+
+/// What a NIC offers to its router: packets, and credits of its injection ports.
+class TerminalIf : public EjectionSink, public CreditSink {};
+
 struct SendRequest {
   TileId destination = kNoTile;
   std::uint64_t key = 0;

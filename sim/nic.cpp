@@ -41,9 +41,6 @@ Nic::Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, con
       common_line_(!network.routes.plain()),
       lanes_(network.arena, network.layout.lanes(), vcs_, network.hardware.vc_buffer_bytes),
       mailbox_(&network.tables) {
-  core_side.bind(*this);
-  ejection.bind(*this);
-  injection_credits.bind(*this);
   add_to_fleet(network.calendar, *this, Rank::nic);
 }
 

@@ -17,7 +17,7 @@ class RouterEngine;
 /// cycle in which it is sent, otherwise it is cut into packets and injected into the router, ready messages of an
 /// injection port in turn, packet by packet, in order of posting. Where packets of a message may go by several ports, a port that is
 /// free takes the first message in line whose next packet may go by it.
-class Nic final : public sc_core::sc_module, public Client, public NicIf, public EjectionSink, public CreditSink {
+class Nic final : public sc_core::sc_module, public Client, public NicIf, public TerminalIf {
   /// Updates.
   enum Kind : unsigned { kReady, kSendDone, kReceived, kInject, kStream };
 
@@ -67,9 +67,6 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   /// `directory` has the NIC of each tile, by tile id.
   Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, const std::vector<Nic*>& directory);
 
-  sc_core::sc_export<NicIf> core_side;
-  sc_core::sc_export<EjectionSink> ejection;
-  sc_core::sc_export<CreditSink> injection_credits;
   sc_core::sc_port<PacketSink> router;
   sc_core::sc_port<CoreIf> core;
   sc_core::sc_port<SramIf> sram;

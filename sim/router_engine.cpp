@@ -47,8 +47,8 @@ RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
       inputs_(network.arena.make_array<InputVc>(std::size_t{network.layout.count()} * vcs_)),
       outputs_(network.arena, network.layout.count(), vcs_, network.hardware.vc_buffer_bytes),
       statistics_(network.arena.make_array<PortStatistics>(mesh_ports_)),
-      terminals_(network.arena.make_array<Terminal>(locals_ == PortLayout::Locals::per_tile ? network.layout.local : 0)),
-      neighbours_(network.arena.make_array<Neighbour>(mesh_ports_)) {
+      terminals_(network.arena.make_array<TerminalIf*>(locals_ == PortLayout::Locals::per_tile ? network.layout.local : 0)),
+      neighbours_(network.arena.make_array<RouterIf*>(mesh_ports_)) {
   if (bid_ports(network.layout) * vcs_ > kBidBits) {
     throw PlanError(fmt::format("router.virtual_channels: {} is out of range; a router of {} ports has at most {} with packets",
                                 network.hardware.virtual_channels, network.layout.count(), kBidBits / bid_ports(network.layout)));
@@ -66,7 +66,7 @@ RouterEngine::RouterEngine(TileId tile, NetworkContext& network)
   add_to_fleet(network.calendar, *this, Rank::router);
 }
 
-void RouterEngine::connect_output(unsigned port, RouterEngine* router, PacketSink* other) {
+void RouterEngine::connect(unsigned port, RouterEngine* router, RouterIf* other) {
   Output& out = outputs_[port];
   out.next_tile = router != nullptr ? router->tile_ : kNoTile;
   out.next_router = router;
@@ -75,16 +75,12 @@ void RouterEngine::connect_output(unsigned port, RouterEngine* router, PacketSin
     out.next_id = handle.id;
     out.next_lane = handle.lane;
   }
-  neighbours_[port].next = other;
-}
-
-void RouterEngine::connect_input(unsigned port, RouterEngine* router, CreditSink* other) {
   upstream_router_[port] = router;
-  neighbours_[port].upstream = other;
+  neighbours_[port] = other;
 }
 
-void RouterEngine::connect_nic(unsigned slot, EjectionSink* nic, CreditSink* nic_credits) {
-  (locals_ == PortLayout::Locals::per_tile ? terminals_[slot] : terminal_) = {nic, nic_credits};
+void RouterEngine::connect_nic(unsigned slot, TerminalIf* nic) {
+  (locals_ == PortLayout::Locals::per_tile ? terminals_[slot] : terminal_) = nic;
 }
 
 void RouterEngine::receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) {
@@ -210,9 +206,9 @@ void RouterEngine::prefetch_more(unsigned kind, std::uint32_t payload) const {
   if (kind < kArrive) return;
   const Packet& packet = network_.packets[payload];
   outputs_.prefetch(packet.output);
-  if (packet.input >= mesh_ports_) __builtin_prefetch(terminal_of(packet.input).credits);
+  if (packet.input >= mesh_ports_) __builtin_prefetch(terminal_of(packet.input));
   if (packet.output >= mesh_ports_) {
-    const char* const nic = reinterpret_cast<const char*>(terminal_of(packet.output).nic);
+    const char* const nic = reinterpret_cast<const char*>(terminal_of(packet.output));
     __builtin_prefetch(nic);
     __builtin_prefetch(nic + 64);
     __builtin_prefetch(&network_.messages[packet.message]);
@@ -238,7 +234,7 @@ void RouterEngine::prefetch_evaluation_more() const {
   // The grant will return a credit there.
   const unsigned input = bit / vcs_;
   if (input >= mesh_ports_) {
-    __builtin_prefetch(terminal_.credits);
+    __builtin_prefetch(terminal_);
   } else if (upstream_router_[input] != nullptr) {
     upstream_router_[input]->outputs_.prefetch(opposite_port(input));
   }
@@ -461,7 +457,7 @@ void RouterEngine::send(unsigned port, std::uint32_t index, Cycle held_from, Cyc
   packet.queued += queued;
   packet.next = kNil;
   if (port >= mesh_ports_) {
-    terminal_of(port).nic->eject(index, now, tail);
+    terminal_of(port)->eject(index, now, tail);
     return;
   }
   PortStatistics& statistics = statistics_[port];
@@ -480,7 +476,7 @@ void RouterEngine::send(unsigned port, std::uint32_t index, Cycle held_from, Cyc
 void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle gone_at, Cycle now) {
   if (input >= mesh_ports_) {
     const unsigned lane = locals_ == PortLayout::Locals::per_direction ? input - mesh_ports_ : 0;
-    return terminal_of(input).credits->credit(lane, vc, bytes, gone_at + network_.hardware.credit_cycles);
+    return terminal_of(input)->credit(lane, vc, bytes, gone_at + network_.hardware.credit_cycles);
   }
   RouterEngine* const upstream = upstream_router_[input];
   if (upstream != nullptr) [[likely]] {
@@ -489,7 +485,7 @@ void RouterEngine::return_credit(unsigned input, unsigned vc, Bytes bytes, Cycle
     return upstream->take_credit(port, out, vc, bytes, gone_at + network_.ports[out.timing].credit_cycles, now);
   }
   // The link there and the link back are alike.
-  neighbours_[input].upstream->credit(opposite_port(input), vc, bytes, gone_at + network_.ports[outputs_[input].timing].credit_cycles);
+  neighbours_[input]->credit(opposite_port(input), vc, bytes, gone_at + network_.ports[outputs_[input].timing].credit_cycles);
 }
 
 void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycle now, const ExactTime& tail) {
@@ -500,7 +496,7 @@ void RouterEngine::forward(unsigned port, Output& out, std::uint32_t index, Cycl
     if (packet.destination == out.next_tile) __builtin_prefetch(network_.nics[out.next_tile]);
     announce({out.next_id, out.next_lane}, out.next_tile, index, now + link, tail.after(link));
   } else {
-    neighbours_[port].next->receive(index, now + link, tail.after(link));
+    neighbours_[port]->receive(index, now + link, tail.after(link));
   }
 }
 

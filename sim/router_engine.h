@@ -24,10 +24,9 @@ class alignas(64) RouterEngine final : public Client {
   RouterEngine(TileId tile, NetworkContext& network);
 
   /// What lies behind a mesh port: a router of ours, which is called directly, or something else with the same interfaces.
-  void connect_output(unsigned port, RouterEngine* router, PacketSink* other);
-  void connect_input(unsigned port, RouterEngine* router, CreditSink* other);
+  void connect(unsigned port, RouterEngine* router, RouterIf* other);
   /// The network interface of one of the tiles that share the router, by Mesh::slot(); 0 where none do.
-  void connect_nic(unsigned slot, EjectionSink* nic, CreditSink* nic_credits);
+  void connect_nic(unsigned slot, TerminalIf* nic);
 
   /// See PacketSink and CreditSink.
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at);
@@ -88,17 +87,6 @@ class alignas(64) RouterEngine final : public Client {
     const RouterEngine* next_router = nullptr;
   };
 
-  /// What lies behind a mesh output and where the credits of the input beside it go, of others than routers of ours.
-  struct Neighbour {
-    PacketSink* next = nullptr;
-    CreditSink* upstream = nullptr;
-  };
-  /// A tile's network interface.
-  struct Terminal {
-    EjectionSink* nic = nullptr;
-    CreditSink* credits = nullptr;
-  };
-
   /// Position of an input VC in an output's bidders: mesh ports first, then the local ports that can reach it, which is one
   /// where each tile has its own router.
   unsigned bid_bit(unsigned input, unsigned vc) const {
@@ -107,7 +95,7 @@ class alignas(64) RouterEngine final : public Client {
   unsigned input_vc_of_bit(const Output& out, unsigned bit) const {
     return bit < mesh_vcs_ ? bit : bit + out.local_shift;
   }
-  const Terminal& terminal_of(unsigned port) const {
+  TerminalIf* terminal_of(unsigned port) const {
     if (locals_ != PortLayout::Locals::per_tile) [[likely]] return terminal_;
     return terminals_[port - mesh_ports_];
   }
@@ -147,9 +135,9 @@ class alignas(64) RouterEngine final : public Client {
   CreditedPorts<Output> outputs_;
   PortStatistics* statistics_;
   std::array<RouterEngine*, kMostMeshPorts> upstream_router_{};
-  Terminal terminal_;      ///< where tiles do not share the router
-  Terminal* terminals_;    ///< by Mesh::slot(), where they do
-  Neighbour* neighbours_;  ///< by mesh port
+  TerminalIf* terminal_ = nullptr;  ///< where tiles do not share the router
+  TerminalIf** terminals_;          ///< by Mesh::slot(), where they do
+  RouterIf** neighbours_;           ///< by mesh port; of use where they are no routers of ours
 };
 
 }  // namespace wafersim::sim

@@ -22,7 +22,7 @@ void RouterEngine::sample(Cycle at, RouterSample& sample) {
     Output& out = outputs_[port];
     sample.grants.push_back(out.clock.free_parts(network_.time_scale));
     if (port >= mesh_ports_) continue;
-    const bool linked = out.next_router != nullptr || neighbours_[port].next != nullptr;
+    const bool linked = out.next_router != nullptr || neighbours_[port] != nullptr;
     for (unsigned vc = 0; vc < vcs_; ++vc)
       sample.room.push_back(linked ? outputs_.credit(out, vc).room(at, network_.credits) : 0);
   }

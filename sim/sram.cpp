@@ -11,7 +11,6 @@ namespace wafersim::sim {
 Sram::Sram(sc_core::sc_module_name name, const Calendar& calendar, const models::HardwareModel& hardware,
            const workloads::MemoryLayout& layout, const workloads::StaticMemory& resident)
     : sc_module(name), calendar_(calendar), hardware_(hardware), layout_(layout) {
-  user_side.bind(*this);
   if (hardware.sram_bytes_per_cycle) {
     port_.emplace(*hardware.sram_bytes_per_cycle, common_time_scale({*hardware.sram_bytes_per_cycle}), hardware.packet_bytes);
   }

@@ -21,8 +21,6 @@ class Sram final : public sc_core::sc_module, public SramIf {
   Sram(sc_core::sc_module_name name, const Calendar& calendar, const models::HardwareModel& hardware,
        const workloads::MemoryLayout& layout, const workloads::StaticMemory& resident);
 
-  sc_core::sc_export<SramIf> user_side;
-
   void allocate(workloads::MemoryClass memory_class, Bytes bytes) override;
   void free(workloads::MemoryClass memory_class, Bytes bytes) override;
   Bytes through_dram(workloads::MemoryClass memory_class, Bytes bytes) const override;

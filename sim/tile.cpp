@@ -29,19 +29,18 @@ Tile::Tile(sc_core::sc_module_name name, TileId id, const workloads::TileBinding
                                                 parts.shared_by_cores);
     core = trace_core_.get();
   }
-  core->nic.bind(nic->core_side);
-  core->sram.bind(sram->user_side);
-  nic->core.bind(core->nic_side);
-  nic->sram.bind(sram->user_side);
+  core->nic.bind(*nic);
+  core->sram.bind(*sram);
+  nic->core.bind(*core);
+  nic->sram.bind(*sram);
   bind_nic(host != nullptr ? *host : *this, parts.mesh.slot(id));
   sram->set_context([this] { return core->describe(); });
 }
 
 void Tile::bind_nic(Tile& host, unsigned slot) {
   const auto bind = [this, slot](auto& its_router) {
-    nic->router.bind(its_router.packets_in);
-    its_router.ejection.bind(nic->ejection);
-    its_router.injection_credits.bind(nic->injection_credits);
+    nic->router.bind(its_router);
+    its_router.terminals.bind(*nic);
     its_router.slots.push_back(slot);
   };
   if (host.flit_router) {
@@ -96,9 +95,7 @@ void Wafer::bind_links(const WaferParts& parts) {
     for (const topology::Direction direction : topology::kAllDirections) {
       if (!parts.mesh.link_alive(topology::Mesh::link(tile->id(), direction))) continue;
       Router& neighbour = *by_id_[parts.mesh.neighbour(tile->id(), direction)]->router;
-      const auto port = static_cast<std::size_t>(direction);
-      tile->router->packets_out[port].bind(neighbour.packets_in);
-      tile->router->credits_out[port].bind(neighbour.credits_in);
+      tile->router->links[static_cast<std::size_t>(direction)].bind(neighbour);
     }
   }
 }
@@ -113,7 +110,7 @@ void Wafer::bind_drams(const WaferParts& parts) {
       const std::string dram_name = fmt::format("dram_{}_{}", corner.x, corner.y);
       dram = std::make_unique<Dram>(dram_name.c_str(), parts.network.calendar, parts.network.hardware, cores_);
     }
-    tile->core->dram.bind(dram->user_side);
+    if (tile->core->dram) tile->core->dram->bind(*dram);
     tile->dram = dram.get();
   }
 }

@@ -22,14 +22,14 @@ constexpr std::uint16_t kTaken = std::numeric_limits<std::uint16_t>::max();
 TraceCore::TraceCore(sc_core::sc_module_name name, Calendar& calendar, std::pmr::memory_resource& tables,
                      const CompiledTrace& trace,
                      const workloads::TileBinding& binding, StepRecorder& recorder, SharedByCores& shared)
-    : Core(name),
+    : Core(name, trace.trace().layouts.at(binding.layout) != workloads::MemoryLayout{}),
       calendar_(calendar),
       shared_(shared),
       account_(binding.stage, trace.trace().pipeline_stages > 1),
       binding_(binding),
       trace_(trace),
       program_(trace.trace().programs.at(binding.program)),
-      uses_dram_(trace.trace().layouts.at(binding.layout) != workloads::MemoryLayout{}),
+      uses_dram_(dram.has_value()),
       tables_(tables),
       recorder_(recorder),
       result_there_(program_.steps.size(), false) {
@@ -419,7 +419,7 @@ void TraceCore::start(Engine engine, OpRef ref) {
   if (path_ != nullptr) [[unlikely]] path_->engine_started(engine, ref.token(), {compute, sram_cycles, dram_bytes}, now);
   account_.engine_started(engine, now, now + compute);
   calendar_.post(*this, now + std::max(compute, sram_cycles), 0, static_cast<std::uint32_t>(e));
-  if (dram_bytes != 0) dram->access(binding_.tile, static_cast<std::uint32_t>(e), dram_bytes);
+  if (dram_bytes != 0) (*dram)->access(binding_.tile, static_cast<std::uint32_t>(e), dram_bytes);
 }
 
 std::uint32_t TraceCore::rank_of_slot(std::uint32_t slot) const {

@@ -19,7 +19,7 @@ class RouterRig::Script : public sim::Client {
   std::deque<std::function<void()>> actions_;
 };
 
-class RouterRig::Neighbour : public sc_core::sc_module, public sim::PacketSink, public sim::CreditSink {
+class RouterRig::Neighbour : public sc_core::sc_module, public sim::RouterIf {
  public:
   Neighbour(sc_core::sc_module_name name, RouterRig& rig, unsigned port)
       : sc_module(name), rig_(rig), port_(port) {}
@@ -38,7 +38,7 @@ class RouterRig::Neighbour : public sc_core::sc_module, public sim::PacketSink, 
   unsigned port_;
 };
 
-class RouterRig::LocalNic : public sc_core::sc_module, public sim::EjectionSink, public sim::CreditSink {
+class RouterRig::LocalNic : public sc_core::sc_module, public sim::TerminalIf {
  public:
   LocalNic(sc_core::sc_module_name name, RouterRig& rig) : sc_module(name), rig_(rig) {}
 
@@ -65,11 +65,9 @@ RouterRig::RouterRig(models::HardwareModel hardware)
   for (unsigned port = 0; port < network_->layout.mesh; ++port) {
     const std::string name = std::string("neighbour_") + topology::to_string(topology::kAllDirections[port]);
     neighbours_.push_back(std::make_unique<Neighbour>(name.c_str(), *this, port));
-    router_->packets_out[port].bind(*neighbours_.back());
-    router_->credits_out[port].bind(*neighbours_.back());
+    router_->links[port].bind(*neighbours_.back());
   }
-  router_->ejection.bind(*nic_);
-  router_->injection_credits.bind(*nic_);
+  router_->terminals.bind(*nic_);
 }
 
 RouterRig::~RouterRig() = default;
@@ -86,12 +84,12 @@ void RouterRig::arrive(Cycle head_at, Cycle tail_at, unsigned input, unsigned vc
   // A neighbour tells at its grant, one link before.
   const Cycle told_at = head_at - std::min(head_at, hardware_.link_cycles);
   script_->at(told_at, [this, index, head_at, tail_at] {
-    router_->packets_in->receive(index, head_at, {tail_at, 0});
+    router_->receive(index, head_at, {tail_at, 0});
   });
 }
 
 void RouterRig::credit(Cycle told_at, unsigned output, unsigned vc, Bytes bytes, Cycle at) {
-  script_->at(told_at, [this, output, vc, bytes, at] { router_->credits_in->credit(output, vc, bytes, at); });
+  script_->at(told_at, [this, output, vc, bytes, at] { router_->credit(output, vc, bytes, at); });
 }
 
 void RouterRig::run() {
