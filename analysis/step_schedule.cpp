@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -29,13 +30,17 @@ class Schedule {
     stages_.resize(static_cast<std::size_t>(trace.pipeline_stages));
     for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s].ends.assign(program(s).steps.size(), 0);
     ends_.assign(static_cast<std::size_t>(trace.iterations), 0);
+    starts_.resize(stages_.size());
     port_free_.assign(costs.messages().ports() + stages_.size(), 0);
   }
 
   Prediction run() {
     do {
       // In the order in which steps start, because they queue for links.
-      while (const std::optional<Start> next = earliest()) advance(next->stage, *next);
+      while (const std::optional<Start> next = earliest()) {
+        starts_[next->stage].reset();
+        advance(next->stage, *next);
+      }
     } while (meet());
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       require_invariant(stages_[s].next == program(s).steps.size(), "the stages of a plan wait for each other");
@@ -98,8 +103,8 @@ class Schedule {
   std::optional<Start> earliest() {
     std::optional<Start> first;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const std::optional<Start> start = start_of(s);
-      if (start && (!first || start->at < first->at)) first = start;
+      if (!starts_[s]) starts_[s] = start_of(s);
+      if (starts_[s] && (!first || starts_[s]->at < first->at)) first = starts_[s];
     }
     return first;
   }
@@ -318,6 +323,7 @@ class Schedule {
   const workloads::Trace& trace_;
   std::vector<Stage> stages_;
   std::vector<Cycle> ends_;
+  std::vector<std::optional<Start>> starts_;  ///< by stage, as far as they are known
   std::vector<double> port_free_;  ///< when background steps have been through each port
   double latest_free_ = 0;
   std::unordered_map<std::uint64_t, Arrival> arrivals_;
@@ -328,5 +334,46 @@ class Schedule {
 }  // namespace
 
 Prediction predict(StepCosts& costs, const workloads::Trace& trace) { return Schedule(costs, trace).run(); }
+
+namespace {
+
+/// The stages on which some kind of step comes first, with what stands before it: costs are found there.
+std::set<int> stages_to_play(const workloads::Trace& first_tiles) {
+  std::set<std::vector<std::uint32_t>> known;
+  std::set<int> stages;
+  std::vector<const workloads::TileBinding*> tiles;
+  for (const workloads::TileBinding& tile : first_tiles.tiles) tiles.push_back(&tile);
+  std::sort(tiles.begin(), tiles.end(), [](const auto* a, const auto* b) { return a->stage < b->stage; });
+  for (const workloads::TileBinding* tile : tiles) {
+    std::vector<std::uint32_t> since;  // templates from the last foreground step on
+    for (const Step& step : first_tiles.programs[tile->program].steps) {
+      since.push_back(step.step_template);
+      bool fresh = known.insert({step.step_template}).second;
+      if (!step.background) {
+        fresh = known.insert(since).second || fresh;
+        since = {step.step_template};
+      }
+      if (fresh) stages.insert(tile->stage);
+    }
+  }
+  return stages;
+}
+
+}  // namespace
+
+Prediction predict(const workloads::LoweringInput& input, const workloads::Mapping& mapping, const topology::RoutingPolicy& routing,
+                   CostModel model, std::uint64_t seed) {
+  workloads::validate_plan(input.plan, input.training, input.model, input.mesh);
+  std::set<int> whole;
+  if (StepCosts::same_everywhere(input.mesh)) {
+    whole = stages_to_play(workloads::lower_stages(input, mapping, {}));
+    if (input.model.tied_embeddings) whole.insert({0, input.plan.pp - 1});
+  } else {
+    for (int stage = 0; stage < input.plan.pp; ++stage) whole.insert(stage);
+  }
+  const workloads::Trace trace = workloads::lower_stages(input, mapping, whole);
+  StepCosts costs({trace, mapping, input.plan, input.hardware, input.mesh, routing, model, seed});
+  return predict(costs, trace);
+}
 
 }  // namespace wafersim::analysis
