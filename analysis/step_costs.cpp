@@ -189,17 +189,23 @@ BackgroundCost StepCosts::play_ends(const std::vector<std::optional<std::uint32_
 BackgroundCost StepCosts::play_optimizer(const std::vector<std::optional<std::uint32_t>>& steps) {
   BackgroundCost cost;
   Cycle least = 0;  // of the operations alone
+  const auto whole = std::count_if(all_members_.begin(), all_members_.end(),
+                                   [this](const Members& members) { return members.size() == all_members_.front().size(); });
   std::vector<PlayedTile> tiles;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const int stage = static_cast<int>(s);
-    const BackgroundCost& own = background(stage, *steps[s]);
-    cost.alone = std::max(cost.alone, own.alone);
-    cost.causes += own.causes;
+    // A stage of which only the first tile is there computes what another one does.
+    if (all_members_[s].size() == all_members_.front().size()) {
+      const BackgroundCost& own = background(stage, *steps[s]);
+      cost.alone = std::max(cost.alone, own.alone);
+      cost.causes += own.causes * (1.0 / static_cast<double>(whole));
+    }
     std::vector<PlayedTile> tile;
     add(tile, {&tile_of(stage)}, stage, {*steps[s]});
     least = std::max(least, replay_.play(tile).steps.front().end);
     tiles.push_back(tile.front());
   }
+  cost.causes = cost.causes * static_cast<double>(steps.size());
   // Where tiles of a die share its DRAM, one alone may take longer than all of them.
   const Cycle between = std::max(replay_.play(tiles).steps.front().end, least) - least;
   cost.alone += between;

@@ -337,6 +337,15 @@ Prediction predict(StepCosts& costs, const workloads::Trace& trace) { return Sch
 
 namespace {
 
+/// What an optimizer computes. Its messages differ from stage to stage, but are played without the other tiles of a stage.
+std::vector<std::uint32_t> computation(const workloads::StepTemplate& optimizer) {
+  std::vector<std::uint32_t> works{~std::uint32_t{0}};
+  for (const Op& op : optimizer.ops) {
+    if (op.kind == OpKind::matrix || op.kind == OpKind::vector) works.push_back(op.work);
+  }
+  return works;
+}
+
 /// The stages on which some kind of step comes first, with what stands before it: costs are found there.
 std::set<int> stages_to_play(const workloads::Trace& first_tiles) {
   std::set<std::vector<std::uint32_t>> known;
@@ -347,6 +356,10 @@ std::set<int> stages_to_play(const workloads::Trace& first_tiles) {
   for (const workloads::TileBinding* tile : tiles) {
     std::vector<std::uint32_t> since;  // templates from the last foreground step on
     for (const Step& step : first_tiles.programs[tile->program].steps) {
+      if (step.kind == StepKind::optimizer && first_tiles.iterations == 1) {
+        if (known.insert(computation(first_tiles.templates[step.step_template])).second) stages.insert(tile->stage);
+        continue;
+      }
       since.push_back(step.step_template);
       bool fresh = known.insert({step.step_template}).second;
       if (!step.background) {
