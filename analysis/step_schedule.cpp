@@ -145,8 +145,7 @@ class Schedule {
   void advance(std::size_t s, const Start& start) {
     Stage& stage = stages_[s];
     if (start.cost == nullptr) {
-      const Cycle end = queue(s, stage.next, start.at, 0);
-      return close(s, next_step(s), end);
+      return close(s, next_step(s), queue(s, stage.next, start.at, 0).end);
     }
     const ForegroundCost& cost = *start.cost;
     const Cycle before = stage.before ? stage.ends[*stage.before] : 0;
@@ -156,9 +155,9 @@ class Schedule {
     while (stage.next < start.foreground) {
       const Cycle from = ready(stage, program(s), next_step(s));
       const Cycle rest = stage.before ? cost.background_ends[number++] : 0;
-      const Cycle end = queue(s, stage.next, from, rest);
-      if (cost.blocked) blocked = std::max(blocked, end - from - rest);
-      close(s, next_step(s), end);
+      const Queued queued = queue(s, stage.next, from, rest);
+      if (cost.blocked) blocked = std::max(blocked, queued.end - queued.at_once);
+      close(s, next_step(s), queued.end);
     }
     const Step& step = next_step(s);
     const Cycle waits = ready(stage, program(s), step);
@@ -188,13 +187,19 @@ class Schedule {
     }
   }
 
+  /// When a background step ends, and when it would with nothing before it.
+  struct Queued {
+    Cycle end = 0, at_once = 0;
+  };
+
   /// The vector engines of a stage are a port more.
   std::uint32_t vector_port(std::size_t s) const { return static_cast<std::uint32_t>(costs_.messages().ports() + s); }
 
-  /// A background step takes its turn at every port behind those before it, and `least` cycles in any case. Its end.
-  Cycle queue(std::size_t s, std::uint32_t step, Cycle start, Cycle least) {
+  /// A background step takes its turn at every port behind those before it, and `least` cycles in any case.
+  Queued queue(std::size_t s, std::uint32_t step, Cycle start, Cycle least) {
     const BackgroundCost& cost = costs_.background(static_cast<int>(s), step);
-    double end = static_cast<double>(start + std::max(cost.alone, least));
+    const Cycle at_once = start + std::max(cost.alone, least);
+    double end = static_cast<double>(at_once);
     const auto take = [&](std::uint32_t port, double cycles) {
       double& free = port_free_[port];
       free = std::max(free, static_cast<double>(start)) + cycles;
@@ -202,8 +207,8 @@ class Schedule {
       latest_free_ = std::max(latest_free_, free);
     };
     for_each_port(s, cost.ports, cost.at, take);
-    take(vector_port(s), static_cast<double>(cost.vector_busy));
-    return rounded_up(end);
+    if (cost.vector_busy != 0) take(vector_port(s), static_cast<double>(cost.vector_busy));
+    return {rounded_up(end), at_once};
   }
 
   /// Foreground and background messages have half of a link each while both want it. By how much a foreground step that would
@@ -219,6 +224,7 @@ class Schedule {
       const double queued = free - static_cast<double>(start);
       if (queued <= 0) return;
       delay = std::max(delay, std::min(cycles, queued) - hidden);
+      if (port == vector_port(s)) return;  // its background work is older, and goes first
       free += cycles * std::min(1.0, queued / static_cast<double>(span));
       latest_free_ = std::max(latest_free_, free);
     };
