@@ -53,6 +53,8 @@ struct CostInput {
 class StepCosts {
  public:
   explicit StepCosts(const CostInput& input);
+  /// Whether a template costs the same wherever it runs.
+  static bool same_everywhere(const topology::Mesh& mesh) { return mesh.uniform() && !mesh.has_faults() && !mesh.wraps(); }
 
   /// The tile that stands for a stage: that of the first ranks of the first replica.
   const workloads::TileBinding& tile_of(int stage) const { return *representatives_[static_cast<std::size_t>(stage)]; }
@@ -76,9 +78,10 @@ class StepCosts {
   using Members = std::vector<const workloads::TileBinding*>;
   std::uint32_t index_in(const workloads::TileBinding& tile, const workloads::Step& step);
   void add(std::vector<PlayedTile>& tiles, const Members& members, int stage, const std::vector<std::uint32_t>& steps);
+  BackgroundCost play_ends(const std::vector<std::optional<std::uint32_t>>& steps);
+  BackgroundCost play_optimizer(const std::vector<std::optional<std::uint32_t>>& steps);
   CauseCycles per_replica(const Played& played, const std::vector<PlayedTile>& tiles) const;
   ForegroundCost play_foreground(int stage, const std::vector<std::uint32_t>& steps, bool after);
-  /// Whether a template costs the same wherever it runs on the wafer.
   int place_key(int stage) const { return uniform_ ? 0 : stage; }
 
   const workloads::Trace& trace_;

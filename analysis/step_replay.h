@@ -51,9 +51,9 @@ struct Played {
 /// of those under way.
 class StepReplay {
  public:
-  /// All must outlive this.
+  /// All but `used`, the tiles of the plan, must outlive this.
   StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,
-             const topology::Mesh& mesh);
+             const topology::Mesh& mesh, const std::vector<TileId>& used);
 
   /// Tiles of a die that take no part use its DRAM as much as those that do.
   /// Starts at cycle 0 with idle engines and free links. Steps that are not played count as over; messages from tiles that do
@@ -155,7 +155,7 @@ class StepReplay {
   std::vector<std::uint32_t> dirty_;
   std::uint32_t die_of(TileId tile) const;
   struct Die {
-    std::uint32_t used = 0;     ///< tiles of the trace
+    std::uint32_t used = 0;     ///< tiles of the plan
     std::uint32_t playing = 0;  ///< of these, that take part
     double free = 0;
   };

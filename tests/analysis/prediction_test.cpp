@@ -126,6 +126,12 @@ TEST(Prediction, OrdersRandomPlansAsTheSimulationDoes) {
         predict(lowered, plan.fixture.plan, hardware, mesh, CostModel::alpha_beta_contention, plan.router.routing);
     const Prediction free = predict(lowered, plan.fixture.plan, hardware, mesh, CostModel::roofline, plan.router.routing);
     EXPECT_LE(free.cycles, prediction.cycles) << plan.text;
+    const auto policy = topology::make_routing_policy(plan.router.routing, mesh);
+    const Prediction unlowered = analysis::predict(
+        {plan.fixture.model, plan.fixture.training, plan.fixture.plan, plan.fixture.placement, hardware, mesh}, lowered.mapping, *policy,
+        CostModel::alpha_beta_contention);
+    EXPECT_EQ(unlowered.cycles, prediction.cycles) << plan.text;
+    EXPECT_EQ(unlowered.iteration_ends, prediction.iteration_ends) << plan.text;
     EXPECT_NEAR(prediction.breakdown.total(), 1, 1e-6) << plan.text;
     predicted.push_back(static_cast<double>(prediction.cycles));
     measured.push_back(static_cast<double>(simulated(lowered, hardware, mesh, plan.router.routing)));

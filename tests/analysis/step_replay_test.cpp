@@ -29,7 +29,7 @@ Cycle played(const workloads::Trace& trace, const topology::Mesh& mesh, const mo
   const auto routing = topology::make_routing("xy", mesh);
   const sim::CompiledTrace code(trace, hardware);
   analysis::MessageTiming timing(hardware, mesh, *routing, model);
-  analysis::StepReplay replay(code, hardware, timing, mesh);
+  analysis::StepReplay replay(code, hardware, timing, mesh, {});
   std::vector<analysis::PlayedTile> tiles;
   for (const workloads::TileBinding& binding : trace.tiles) {
     analysis::PlayedTile& tile = tiles.emplace_back();
