@@ -104,7 +104,7 @@ class PathRecorder {
   PathRef cause;
 
   void step_closed(const PathRef& path, TileId tile, Cycle now);
-  /// The path to the end of a run of `end` cycles.
+  /// The path to the end of a run of `end` cycles; not complete when there were more nodes than are kept.
   PathMeasurement take(Cycle end) const;
 
   // Of messages and packets, by their numbers in NetworkContext.

@@ -56,15 +56,17 @@ class PathTree {
   explicit PathTree(std::size_t most) : most_(most) {}
 
   const PathNode& operator[](std::uint32_t node) const { return nodes_[node]; }
-  /// Makes the chain longer, to `what.to`, by a node; nothing when it has come there already. Where the last node is of the same operations and nobody
-  /// else holds it, that becomes longer. Throws PlanError when there are too many nodes.
+  /// Makes the chain longer, to `what.to`, by a node; nothing when it has come there already. Where the last node is of the same
+  /// operations and nobody else holds it, that becomes longer. With too many nodes the tree is full: from then on chains end at
+  /// the start of the run.
   void grow(PathRef& path, const PathNode& what);
 
   void hold(std::uint32_t node) { ++nodes_[node].holders; }
   void release(std::uint32_t node) {
     if (--nodes_[node].holders == 0) forget(node);
   }
-  std::size_t most_held() const { return most_held_; }
+  std::size_t held() const { return held_; }
+  bool full() const { return full_; }
 
  private:
   void forget(std::uint32_t node);
@@ -72,7 +74,7 @@ class PathTree {
   Pool<PathNode> nodes_;
   std::size_t most_;
   std::size_t held_ = 0;
-  std::size_t most_held_ = 0;
+  bool full_ = false;
 };
 
 inline PathRef::~PathRef() {
