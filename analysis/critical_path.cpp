@@ -19,10 +19,12 @@ Cycle length_of(const PathSegment& segment) { return segment.to - segment.from; 
 /// What is left of `cycles` when they pass `factor` times as fast, rounded down.
 Cycle shortened(Cycle cycles, const Rational& factor) {
   __extension__ using Wide = unsigned __int128;
-  return static_cast<Cycle>(Wide{cycles} * static_cast<std::uint64_t>(factor.den()) / static_cast<std::uint64_t>(factor.num()));
+  return static_cast<Cycle>(Wide{cycles} * static_cast<std::uint64_t>(factor.den()) /
+                            static_cast<std::uint64_t>(factor.num()));
 }
 
-/// What is left of the stall of an operation that took max(compute cycles, memory cycles), the latter for so long.
+/// What is left of the stall of an operation that took max(compute cycles, memory cycles), the latter for so
+/// long.
 Cycle least_stall(const PathSegment& stall, const MachineChange& change) {
   const Cycle moves = shortened(stall.computed + length_of(stall), change.memory);
   const Cycle computes = shortened(stall.computed, change.compute) + (change.compute == Rational(1) ? 0 : 1);
@@ -37,8 +39,10 @@ MachineChange change_of(const char* name, Rational MachineChange::*part, const R
 }
 
 [[noreturn]] void refuse_change(const std::string& text) {
-  throw Error(ExitStatus::scenario, "'" + text + "' is no change of a machine; valid: 'links 2x', 'compute 2x', 'memory 2x' with any "
-                                    "factor above 0, 'routers instant', 'network ideal'");
+  throw Error(ExitStatus::scenario,
+              "'" + text +
+                  "' is no change of a machine; valid: 'links 2x', 'compute 2x', 'memory 2x' with any "
+                  "factor above 0, 'routers instant', 'network ideal'");
 }
 
 }  // namespace
@@ -59,8 +63,8 @@ MachineChange parse_change(const std::string& text) {
     return change;
   }
   Rational factor;
-  if (how.size() < 2 || how.back() != 'x' || !Rational::parse_decimal(how.substr(0, how.size() - 1), factor) ||
-      factor <= Rational(0)) {
+  if (how.size() < 2 || how.back() != 'x' ||
+      !Rational::parse_decimal(how.substr(0, how.size() - 1), factor) || factor <= Rational(0)) {
     refuse_change(text);
   }
   if (part == "links") return change_of("links", &MachineChange::links, factor);
@@ -78,7 +82,8 @@ std::vector<MachineChange> usual_changes() {
 }
 
 Cycle PathSummary::compute() const {
-  return by_kind[index_of(PathKind::matrix)] + by_kind[index_of(PathKind::vector)] + by_kind[index_of(PathKind::reduce)];
+  return by_kind[index_of(PathKind::matrix)] + by_kind[index_of(PathKind::vector)] +
+         by_kind[index_of(PathKind::reduce)];
 }
 
 Cycle PathSummary::queueing() const {
@@ -113,7 +118,8 @@ WhatIf what_if(const std::vector<PathSegment>& segments, const MachineChange& ch
   result.at_least += shortened(compute, change.compute);
   result.with_waits = result.at_least + shortened(memory_waits, change.memory);
   if (change.ideal_network) return result;
-  const Cycle wires = (change.instant_routers ? 0 : router) + link + shortened(serialization, change.links) + overhead;
+  const Cycle wires =
+      (change.instant_routers ? 0 : router) + link + shortened(serialization, change.links) + overhead;
   result.at_least += wires;
   result.with_waits += wires + shortened(waits, change.links);
   return result;
@@ -152,10 +158,12 @@ PathSummary summarize(const sim::PathMeasurement& path, const workloads::Trace& 
   summary.segments = path.segments.size();
   for (const auto& [key, step] : steps) summary.steps.push_back(step);
   for (const auto& [key, link] : links) summary.links.push_back(link);
-  std::stable_sort(summary.links.begin(), summary.links.end(), [](const PathSummary::Link& a, const PathSummary::Link& b) {
-    return a.queue + a.room > b.queue + b.room;
-  });
-  for (const MachineChange& change : usual_changes()) summary.what_if.push_back(what_if(path.segments, change));
+  std::stable_sort(summary.links.begin(), summary.links.end(),
+                   [](const PathSummary::Link& a, const PathSummary::Link& b) {
+                     return a.queue + a.room > b.queue + b.room;
+                   });
+  for (const MachineChange& change : usual_changes())
+    summary.what_if.push_back(what_if(path.segments, change));
   return summary;
 }
 

@@ -16,21 +16,28 @@ void scale(Overrides& out, const std::string& key, Rate rate, const Rational& fa
 
 void scale_links(Overrides& out, const models::WaferSpec& wafer, const Rational& factor) {
   scale(out, "wafer.link.bandwidth", wafer.link.bandwidth, factor);
-  if (wafer.reticle && wafer.reticle->bandwidth) scale(out, "wafer.reticle.bandwidth", *wafer.reticle->bandwidth, factor);
-  if (wafer.nic.injection_bandwidth) scale(out, "wafer.nic.injection_bandwidth", *wafer.nic.injection_bandwidth, factor);
-  if (wafer.nic.ejection_bandwidth) scale(out, "wafer.nic.ejection_bandwidth", *wafer.nic.ejection_bandwidth, factor);
+  if (wafer.reticle && wafer.reticle->bandwidth)
+    scale(out, "wafer.reticle.bandwidth", *wafer.reticle->bandwidth, factor);
+  if (wafer.nic.injection_bandwidth)
+    scale(out, "wafer.nic.injection_bandwidth", *wafer.nic.injection_bandwidth, factor);
+  if (wafer.nic.ejection_bandwidth)
+    scale(out, "wafer.nic.ejection_bandwidth", *wafer.nic.ejection_bandwidth, factor);
 }
 
-void scale_compute(Overrides& out, const models::WaferSpec& wafer, const Rational& factor, const std::string& file) {
+void scale_compute(Overrides& out, const models::WaferSpec& wafer, const Rational& factor,
+                   const std::string& file) {
   const models::CoreSpec& core = wafer.core;
-  if (!core.table.empty()) refuse(file, "wafer.compute.table", "measured kernels do not become faster with the engines; change the table");
+  if (!core.table.empty())
+    refuse(file, "wafer.compute.table",
+           "measured kernels do not become faster with the engines; change the table");
   if (core.matrix.peak) {
     scale(out, "wafer.compute.matrix.peak", *core.matrix.peak, factor);
   } else {
     const Rational arrays = Rational(core.matrix.arrays) * factor;
     if (!arrays.is_integer()) {
-      refuse(file, "wafer.compute.matrix.arrays", "so many arrays there cannot be: " + arrays.to_string() +
-                                                      "; give the rate of the engine instead (wafer.compute.matrix.peak)");
+      refuse(file, "wafer.compute.matrix.arrays",
+             "so many arrays there cannot be: " + arrays.to_string() +
+                 "; give the rate of the engine instead (wafer.compute.matrix.peak)");
     }
     out.push_back("wafer.compute.matrix.arrays=" + arrays.to_string());
   }
@@ -39,7 +46,8 @@ void scale_compute(Overrides& out, const models::WaferSpec& wafer, const Rationa
 
 }  // namespace
 
-std::vector<std::string> overrides_of(const analysis::MachineChange& change, const config::Scenario& scenario, const std::string& file) {
+std::vector<std::string> overrides_of(const analysis::MachineChange& change, const config::Scenario& scenario,
+                                      const std::string& file) {
   Overrides out;
   const models::WaferSpec& wafer = scenario.wafer;
   if (change.links != Rational(1)) scale_links(out, wafer, change.links);
@@ -50,7 +58,8 @@ std::vector<std::string> overrides_of(const analysis::MachineChange& change, con
   }
   if (change.instant_routers) {
     if (scenario.network.fidelity == models::Fidelity::flit) {
-      refuse(file, "network.fidelity", "routers of flits take a cycle at least; 'routers instant' is for packet");
+      refuse(file, "network.fidelity",
+             "routers of flits take a cycle at least; 'routers instant' is for packet");
     }
     out.emplace_back("router.pipeline=0 cycles");
     out.emplace_back("router.turn=0 cycles");

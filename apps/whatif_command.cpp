@@ -1,6 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "analysis/critical_path.h"
@@ -50,7 +51,8 @@ bool run_child(const std::vector<std::string>& words, const fs::path& log) {
   throw Error(static_cast<ExitStatus>(ended->status), "wafersim " + join(words, " ") + ": " + said);
 }
 
-std::vector<std::string> run_words(const std::string& scenario, const fs::path& directory, const std::vector<std::string>& overrides) {
+std::vector<std::string> run_words(const std::string& scenario, const fs::path& directory,
+                                   const std::vector<std::string>& overrides) {
   std::vector<std::string> words = {"run", scenario, "--quiet", "-o", directory.string()};
   for (const std::string& text : overrides) {
     words.emplace_back("--set");
@@ -62,18 +64,21 @@ std::vector<std::string> run_words(const std::string& scenario, const fs::path& 
 fs::path directory_of(const WhatIfArguments& arguments) {
   if (!arguments.directory.empty()) return arguments.directory;
   if (fs::is_directory(arguments.scenario.path)) return fs::path(arguments.scenario.path) / "whatif";
-  const config::Scenario scenario = config::load_scenario(arguments.scenario.path, {arguments.scenario.overrides, {}});
+  const config::Scenario scenario =
+      config::load_scenario(arguments.scenario.path, {arguments.scenario.overrides, {}});
   return fs::path("runs") / (directory_name(scenario.name) + "-whatif");
 }
 
 /// A finished run brings its scenario in its summary; overrides would make it another run.
 Base finished_run(const WhatIfArguments& arguments, const fs::path& directory) {
   if (!arguments.scenario.overrides.empty()) {
-    throw Error(ExitStatus::scenario, "--set is for scenarios: " + arguments.scenario.path + " is a finished run");
+    throw Error(ExitStatus::scenario,
+                "--set is for scenarios: " + arguments.scenario.path + " is a finished run");
   }
   const fs::path run = arguments.scenario.path;
   if (!fs::exists(run / report::kPathFile)) {
-    throw IoError(fmt::format("{} has no {}; run its scenario with --critical-path", run.string(), report::kPathFile));
+    throw IoError(
+        fmt::format("{} has no {}; run its scenario with --critical-path", run.string(), report::kPathFile));
   }
   const fs::path scenario = directory / "scenario.yaml";
   report::write_file(scenario, report::read_summary(run).at("scenario").dump(2) + "\n");
@@ -108,8 +113,10 @@ ExitStatus whatif_command(const WhatIfArguments& arguments) {
   for (const analysis::MachineChange& change : changes) {
     const fs::path run = directory / directory_name(change.name);
     const std::vector<std::string> overrides = overrides_of(change, scenario, base->scenario);
-    if (!run_child(run_words(base->scenario, run, overrides), directory / "change.log")) return ExitStatus::interrupted;
-    result.changes.push_back({analysis::what_if(segments, change), overrides, report::read_summary(run).at("cycles").get<Cycle>()});
+    if (!run_child(run_words(base->scenario, run, overrides), directory / "change.log"))
+      return ExitStatus::interrupted;
+    result.changes.push_back({analysis::what_if(segments, change), overrides,
+                              report::read_summary(run).at("cycles").get<Cycle>()});
   }
   print(arguments.json ? report::what_if_json(result) : report::what_if_text(result, terminal_style()));
   return ExitStatus::done;

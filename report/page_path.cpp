@@ -1,4 +1,5 @@
-// The part of the page that tells of the critical path: what critical_path.json says, and bars over time that the page can draw.
+// The part of the page that tells of the critical path: what critical_path.json says, and bars over time that
+// the page can draw.
 #include <algorithm>
 #include <map>
 
@@ -7,7 +8,8 @@
 namespace wafersim::report {
 namespace {
 
-/// Bars on the page. Where a path has more segments, time is cut into so many slots, and a slot shows what most of it went to.
+/// Bars on the page. Where a path has more segments, time is cut into so many slots, and a slot shows what
+/// most of it went to.
 constexpr std::uint64_t kMostBars = 3000;
 
 struct Bar {
@@ -37,13 +39,15 @@ std::vector<Placed> bars_of(const Json& path) {
     const Json& columns = path.at("columns");
     return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
   };
-  const std::size_t from = column("from"), to = column("to"), kind = column("kind"), axis = column("axis"), stage = column("stage");
+  const std::size_t from = column("from"), to = column("to"), kind = column("kind"), axis = column("axis"),
+                    stage = column("stage");
   std::vector<Placed> bars;
   for (const Json& segment : path.at("segments")) {
     const Json& of_axis = segment.at(axis);
     append(bars, {{segment.at(stage).get<std::uint64_t>(), segment.at(kind).get<std::string>(),
                    of_axis.is_null() ? std::string() : of_axis.get<std::string>()},
-                  segment.at(from).get<std::uint64_t>(), segment.at(to).get<std::uint64_t>()});
+                  segment.at(from).get<std::uint64_t>(),
+                  segment.at(to).get<std::uint64_t>()});
   }
   return bars;
 }
@@ -59,7 +63,8 @@ std::vector<Placed> in_slots(const std::vector<Placed>& bars, std::uint64_t cycl
     for (std::size_t i = first; i < bars.size() && bars[i].from < end; ++i) {
       shares[bars[i].bar] += std::min(end, bars[i].to) - std::max(start, bars[i].from);
     }
-    const auto most = std::max_element(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::max_element(shares.begin(), shares.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != shares.end()) append(shown, {most->first, start, end});
   }
   return shown;
@@ -76,7 +81,8 @@ Json path_part(const RunTables& run) {
   part["in_slots"] = bars.size() > kMostBars;
   if (bars.size() > kMostBars) bars = in_slots(bars, cycles);
   Json rows = Json::array();
-  for (const Placed& placed : bars) rows.push_back({placed.bar.stage, placed.bar.kind, placed.bar.axis, placed.from, placed.to});
+  for (const Placed& placed : bars)
+    rows.push_back({placed.bar.stage, placed.bar.kind, placed.bar.axis, placed.from, placed.to});
   part.erase("segments");
   part.erase("columns");
   part["bars"] = std::move(rows);

@@ -21,7 +21,8 @@ Json axes_json(const analysis::PathSummary& summary) {
   for (std::size_t i = 0; i < summary.axes.size(); ++i) {
     const analysis::PathSummary::Axis& axis = summary.axes[i];
     if (axis.wire + axis.queueing == 0) continue;
-    axes[workloads::to_string(static_cast<workloads::Axis>(i))] = {{"wire", axis.wire}, {"queueing", axis.queueing}};
+    axes[workloads::to_string(static_cast<workloads::Axis>(i))] = {{"wire", axis.wire},
+                                                                   {"queueing", axis.queueing}};
   }
   return axes;
 }
@@ -48,7 +49,9 @@ Json links_json(const analysis::PathSummary& summary, const topology::Mesh& mesh
 Json what_if_json(const analysis::PathSummary& summary) {
   Json list = Json::array();
   for (const analysis::WhatIf& what_if : summary.what_if) {
-    list.push_back({{"change", what_if.change.name}, {"at_least_cycles", what_if.at_least}, {"with_waits_cycles", what_if.with_waits}});
+    list.push_back({{"change", what_if.change.name},
+                    {"at_least_cycles", what_if.at_least},
+                    {"with_waits_cycles", what_if.with_waits}});
   }
   return list;
 }
@@ -58,19 +61,27 @@ void append_row(std::string& text, const sim::PathSegment& segment, const worklo
                 const workloads::Trace& trace, const topology::Mesh& mesh) {
   const bool works = sim::is_core(segment.kind);
   const bool wire = segment.kind == sim::PathKind::wire;
-  const bool waits_for_link = segment.kind == sim::PathKind::link_queue || segment.kind == sim::PathKind::link_room;
-  const auto quoted_or_null = [](bool there, const std::string& word) { return there ? "\"" + word + "\"" : std::string("null"); };
-  const auto number_or_null = [](bool there, auto number) { return there ? fmt::format("{}", number) : std::string("null"); };
+  const bool waits_for_link =
+      segment.kind == sim::PathKind::link_queue || segment.kind == sim::PathKind::link_room;
+  const auto quoted_or_null = [](bool there, const std::string& word) {
+    return there ? "\"" + word + "\"" : std::string("null");
+  };
+  const auto number_or_null = [](bool there, auto number) {
+    return there ? fmt::format("{}", number) : std::string("null");
+  };
   const workloads::Step* const step = works ? &trace.programs[binding.program].steps[segment.step] : nullptr;
-  fmt::format_to(
-      std::back_inserter(text), "    [{},{},\"{}\",{},\"{}\",{},{},{},{},{},{},{},{},{},{}]", segment.from, segment.to,
-      sim::to_string(segment.kind), quoted_or_null(segment.axis != workloads::Axis::none, workloads::to_string(segment.axis)),
-      mesh.name(segment.tile), binding.stage, quoted_or_null(!works, works ? "" : mesh.name(segment.destination)),
-      number_or_null(works, segment.step), quoted_or_null(works, step == nullptr ? "" : workloads::to_string(step->kind)),
-      quoted_or_null(works, step == nullptr ? "" : workloads::to_string(step->pass)),
-      number_or_null(sim::is_operation(segment.kind), segment.operations),
-      quoted_or_null(waits_for_link, waits_for_link ? mesh.link_name(segment.link) : ""), number_or_null(wire, segment.router_cycles),
-      number_or_null(wire, segment.link_cycles), number_or_null(segment.kind == sim::PathKind::memory_stall, segment.computed));
+  fmt::format_to(std::back_inserter(text), "    [{},{},\"{}\",{},\"{}\",{},{},{},{},{},{},{},{},{},{}]",
+                 segment.from, segment.to, sim::to_string(segment.kind),
+                 quoted_or_null(segment.axis != workloads::Axis::none, workloads::to_string(segment.axis)),
+                 mesh.name(segment.tile), binding.stage,
+                 quoted_or_null(!works, works ? "" : mesh.name(segment.destination)),
+                 number_or_null(works, segment.step),
+                 quoted_or_null(works, step == nullptr ? "" : workloads::to_string(step->kind)),
+                 quoted_or_null(works, step == nullptr ? "" : workloads::to_string(step->pass)),
+                 number_or_null(sim::is_operation(segment.kind), segment.operations),
+                 quoted_or_null(waits_for_link, waits_for_link ? mesh.link_name(segment.link) : ""),
+                 number_or_null(wire, segment.router_cycles), number_or_null(wire, segment.link_cycles),
+                 number_or_null(segment.kind == sim::PathKind::memory_stall, segment.computed));
 }
 
 }  // namespace
@@ -93,15 +104,19 @@ std::vector<std::pair<std::string, Cycle>> path_parts(const analysis::PathSummar
 std::vector<sim::PathSegment> read_path(const std::filesystem::path& path) {
   const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   std::map<std::string, sim::PathKind> kinds;
-  for (std::size_t i = 0; i < sim::kPathKinds; ++i) kinds[sim::to_string(static_cast<sim::PathKind>(i))] = static_cast<sim::PathKind>(i);
+  for (std::size_t i = 0; i < sim::kPathKinds; ++i)
+    kinds[sim::to_string(static_cast<sim::PathKind>(i))] = static_cast<sim::PathKind>(i);
   std::vector<sim::PathSegment> segments;
   try {
     const auto columns = json.at("columns").get<std::vector<std::string>>();
     for (const Json& row : json.at("segments")) {
       const auto cell = [&](const char* name) -> const Json& {
-        return row.at(static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin()));
+        return row.at(
+            static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin()));
       };
-      const auto cycles = [&](const char* name) { return cell(name).is_null() ? Cycle{0} : cell(name).get<Cycle>(); };
+      const auto cycles = [&](const char* name) {
+        return cell(name).is_null() ? Cycle{0} : cell(name).get<Cycle>();
+      };
       sim::PathSegment segment;
       segment.from = cycles("from");
       segment.to = cycles("to");
@@ -112,13 +127,15 @@ std::vector<sim::PathSegment> read_path(const std::filesystem::path& path) {
       segments.push_back(segment);
     }
   } catch (const std::exception& error) {
-    throw IoError(fmt::format("cannot use {}: it is not the critical path of a run ({})", path.string(), error.what()));
+    throw IoError(
+        fmt::format("cannot use {}: it is not the critical path of a run ({})", path.string(), error.what()));
   }
   return segments;
 }
 
-void write_path(const std::filesystem::path& path, const sim::PathMeasurement& measurement, const analysis::PathSummary& summary,
-                const workloads::Trace& trace, const topology::Mesh& mesh) {
+void write_path(const std::filesystem::path& path, const sim::PathMeasurement& measurement,
+                const analysis::PathSummary& summary, const workloads::Trace& trace,
+                const topology::Mesh& mesh) {
   std::map<TileId, const workloads::TileBinding*> bindings;
   for (const workloads::TileBinding& binding : trace.tiles) bindings[binding.tile] = &binding;
   Json head;
@@ -130,8 +147,9 @@ void write_path(const std::filesystem::path& path, const sim::PathMeasurement& m
   head["steps"] = steps_json(summary);
   head["links"] = links_json(summary, mesh);
   head["what_if"] = what_if_json(summary);
-  head["columns"] = {"from",        "to",   "kind",      "axis", "tile",       "stage", "destination",
-                     "step",        "step_kind", "pass", "operations", "link",  "router_cycles", "link_cycles", "computed_cycles"};
+  head["columns"] = {"from",       "to",          "kind",          "axis",        "tile",
+                     "stage",      "destination", "step",          "step_kind",   "pass",
+                     "operations", "link",        "router_cycles", "link_cycles", "computed_cycles"};
   // Rows by hand: a path may have very many.
   AtomicFile file(path);
   std::string text = head.dump(2);

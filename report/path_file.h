@@ -12,8 +12,9 @@
 namespace wafersim::report {
 
 /// Writes critical_path.json (docs/results.md). Throws IoError.
-void write_path(const std::filesystem::path& path, const sim::PathMeasurement& measurement, const analysis::PathSummary& summary,
-                const workloads::Trace& trace, const topology::Mesh& mesh);
+void write_path(const std::filesystem::path& path, const sim::PathMeasurement& measurement,
+                const analysis::PathSummary& summary, const workloads::Trace& trace,
+                const topology::Mesh& mesh);
 
 /// The segments of a critical_path.json, as far as analysis::what_if() looks at them. Throws IoError.
 std::vector<sim::PathSegment> read_path(const std::filesystem::path& path);

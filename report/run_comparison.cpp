@@ -187,7 +187,9 @@ void draw_measures(Canvas& canvas, const std::vector<FinishedRun>& runs, const s
   std::vector<std::vector<std::string>> table{header_line("measure", runs)};
   for (const MeasureRow& row : measure_rows(summaries)) {
     std::vector<std::string> line{row.title};
-    for (const MeasureRow::Cell& cell : row.cells) line.push_back(cell.difference.empty() ? cell.text : cell.text + " " + cell.difference);
+    for (const MeasureRow::Cell& cell : row.cells) {
+      line.push_back(cell.difference.empty() ? cell.text : cell.text + " " + cell.difference);
+    }
     table.push_back(std::move(line));
   }
   draw_table(canvas, table, false);

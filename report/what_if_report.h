@@ -20,7 +20,8 @@ struct WhatIfReport {
 };
 
 std::string what_if_text(const WhatIfReport& report, const TerminalStyle& style);
-/// `base_cycles` and `changes`, each with `change`, `keys`, `at_least_cycles`, `with_waits_cycles` and `simulated_cycles`.
+/// `base_cycles` and `changes`, each with `change`, `keys`, `at_least_cycles`, `with_waits_cycles` and
+/// `simulated_cycles`.
 std::string what_if_json(const WhatIfReport& report);
 
 }  // namespace wafersim::report

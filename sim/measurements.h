@@ -255,7 +255,7 @@ struct PathSegment {
 /// The chain of last arrivals from the start of the run to its end.
 struct PathMeasurement {
   std::vector<PathSegment> segments;  ///< from cycle 0 to the last, without gaps
-  std::size_t most_nodes = 0;         ///< stretches of all chains that had to be kept at a time
+  bool complete = true;               ///< false: there were too many chains to keep, and there are no segments
 };
 
 /// What a tile holds.

@@ -294,7 +294,9 @@ void Nic::eject(std::uint32_t index, Cycle head_at, const ExactTime& tail_at) {
   message.bytes_to_eject -= packet.bytes;
   message.queued += packet.queued;
   const Cycle tail = tail_at.ceil() + network_.hardware.ejection_cycles;
-  if (network_.path != nullptr) [[unlikely]] network_.path->ejected(message_index, index, tail > message.last_tail, tail_at.ceil());
+  if (network_.path != nullptr) [[unlikely]] {
+    network_.path->ejected(message_index, index, tail > message.last_tail, tail_at.ceil());
+  }
   message.last_tail = std::max(message.last_tail, tail);
   if (message.special) [[unlikely]] take_in(message, index, head_at, tail_at);
   if (network_.path != nullptr) [[unlikely]] network_.path->packet_gone(index);

@@ -13,7 +13,8 @@ constexpr std::size_t kMostNodes = std::size_t{1} << 25;
 
 template <class Noted>
 const PathRef* find(const Noted& noted, std::uint64_t key) {
-  const auto found = std::find_if(noted.begin(), noted.end(), [key](const auto& entry) { return entry.first == key; });
+  const auto found =
+      std::find_if(noted.begin(), noted.end(), [key](const auto& entry) { return entry.first == key; });
   return found == noted.end() ? nullptr : &found->second;
 }
 
@@ -22,13 +23,14 @@ PathKind kind_of(workloads::OpKind kind) {
   return kind == workloads::OpKind::reduce ? PathKind::reduce : PathKind::vector;
 }
 
-/// Operations of a step one after the other become one segment: which of them lie in one node depends on who else held it.
+/// Operations of a step one after the other become one segment: which of them lie in one node depends on who
+/// else held it.
 void join_operations(std::vector<PathSegment>& segments) {
   std::vector<PathSegment> joined;
   for (const PathSegment& segment : segments) {
     PathSegment* const last = joined.empty() ? nullptr : &joined.back();
-    if (last != nullptr && is_operation(segment.kind) && last->kind == segment.kind && last->axis == segment.axis &&
-        last->tile == segment.tile && last->step == segment.step) {
+    if (last != nullptr && is_operation(segment.kind) && last->kind == segment.kind &&
+        last->axis == segment.axis && last->tile == segment.tile && last->step == segment.step) {
       last->to = segment.to;
       last->operations += segment.operations;
     } else {
@@ -42,16 +44,16 @@ void join_operations(std::vector<PathSegment>& segments) {
 
 const char* to_string(PathKind kind) {
   constexpr std::array<const char*, kPathKinds> kNames = {
-      "matrix",         "vector",     "reduce",    "memory_stall",  "memory_wait", "overhead", "wire", "injection_queue",
-      "injection_room", "link_queue", "link_room", "ejection_queue"};
+      "matrix", "vector",          "reduce",         "memory_stall", "memory_wait", "overhead",
+      "wire",   "injection_queue", "injection_room", "link_queue",   "link_room",   "ejection_queue"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
 void CorePath::completed(std::uint64_t token) { completions_.push_back({token, std::move(all_.cause)}); }
 
 void CorePath::completing(std::uint64_t token) {
-  const auto found =
-      std::find_if(completions_.begin(), completions_.end(), [token](const auto& entry) { return entry.first == token; });
+  const auto found = std::find_if(completions_.begin(), completions_.end(),
+                                  [token](const auto& entry) { return entry.first == token; });
   if (found == completions_.end()) return;
   cause_ = std::move(found->second);
   if (found + 1 != completions_.end()) *found = std::move(completions_.back());
@@ -79,13 +81,14 @@ PathRef CorePath::why(Engine engine, std::uint64_t token, Cycle now) const {
   const Freed& freed = freed_[static_cast<std::size_t>(engine)];
   const PathRef* const ready = find(ready_, token);
   PathRef path = ready != nullptr ? *ready : freed.at == now ? freed.path : opened_;
-  require_invariant(path.to() == now, "an operation started without a cause");
+  require_invariant(path.to() == now || all_.tree().full(), "an operation started without a cause");
   return path;
 }
 
 void CorePath::engine_started(Engine engine, std::uint64_t token, const Needs& needs, Cycle now) {
   const Cycle dram = needs.dram_bytes == 0 ? 0 : all_.dram_cycles(needs.dram_bytes);
-  started_[static_cast<std::size_t>(engine)] = {why(engine, token, now), needs.compute, std::max(needs.sram_cycles, dram)};
+  started_[static_cast<std::size_t>(engine)] = {why(engine, token, now), needs.compute,
+                                                std::max(needs.sram_cycles, dram)};
 }
 
 void CorePath::engine_stopped(Engine engine, const Stopped& operation, Cycle now) {
@@ -137,9 +140,10 @@ void PathRecorder::step_closed(const PathRef& path, TileId tile, Cycle now) {
 }
 
 PathMeasurement PathRecorder::take(Cycle end) const {
-  require_invariant(last_.to() == end, "the critical path is not as long as the run");
   PathMeasurement result;
-  result.most_nodes = tree_.most_held();
+  result.complete = !tree_.full();
+  if (!result.complete) return result;
+  require_invariant(last_.to() == end, "the critical path is not as long as the run");
   for (std::uint32_t index = last_.node(); index != kNil; index = tree_[index].next) {
     const PathNode& node = tree_[index];
     PathSegment segment;
@@ -171,14 +175,16 @@ void PathRecorder::add(Way& way, PathNode node, Cycle cycles, PathKind kind) {
   tree_.grow(way.path, node);
 }
 
-/// What a way has come to since its last node becomes nodes: first what it waited in the NIC, last what it waited in routers.
+/// What a way has come to since its last node becomes nodes: first what it waited in the NIC, last what it
+/// waited in routers.
 void PathRecorder::close(Way& way, const Message& message) {
   if (way.at == way.path.to()) return;
   PathNode node;
   node.tile = message.source;
   node.other = message.destination;
   node.axis = message.axis;
-  const Cycle waits = way.injection_queue + way.injection_room + way.ejection_queue + way.link_queue + way.link_room;
+  const Cycle waits =
+      way.injection_queue + way.injection_room + way.ejection_queue + way.link_queue + way.link_room;
   PathNode wires = node;
   wires.router = way.router;
   wires.link = way.link;
@@ -206,13 +212,15 @@ void PathRecorder::overhead(Way& way, Cycle until, const Message& message) {
 }
 
 /// Waits for the output until `queue_until`, and from then for room behind it.
-void PathRecorder::wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output, std::uint32_t message) {
+void PathRecorder::wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output,
+                                  std::uint32_t message) {
   if (until <= way.at) return;
   if (output >= network_.layout.mesh) {
     way.ejection_queue += until - way.at;
   } else {
     const topology::LinkId link = topology::Mesh::link(tile, static_cast<topology::Direction>(output));
-    if (way.link_queue + way.link_room != 0 && way.link_waited != link) close(way, network_.messages[message]);
+    if (way.link_queue + way.link_room != 0 && way.link_waited != link)
+      close(way, network_.messages[message]);
     queue_until = std::clamp(queue_until, way.at, until);
     way.link_waited = link;
     way.link_queue += queue_until - way.at;
@@ -226,7 +234,8 @@ void PathRecorder::posted(std::uint32_t message) {
   way = {};
   way.ready.path = cause;
   way.ready.at = way.ready.path.to();
-  require_invariant(way.ready.at == network_.messages[message].posted, "a message was sent without a cause");
+  require_invariant(way.ready.at == network_.messages[message].posted || tree_.full(),
+                    "a message was sent without a cause");
 }
 
 void PathRecorder::ready(std::uint32_t message, Cycle now) {
@@ -295,8 +304,9 @@ void PathRecorder::follows(std::uint32_t message, std::span<const std::uint32_t>
   followed = {};
   for (const std::uint32_t entry : entries) {
     const std::vector<StreamPacket>& packets = at(streams_, entry);
-    const auto last = std::lower_bound(packets.begin(), packets.end(), bytes,
-                                       [](const StreamPacket& packet, Bytes end) { return packet.end < end; });
+    const auto last =
+        std::lower_bound(packets.begin(), packets.end(), bytes,
+                         [](const StreamPacket& packet, Bytes end) { return packet.end < end; });
     if (last != packets.end() && last->path.to() > followed.to()) followed = last->path;
   }
 }
@@ -317,7 +327,8 @@ void PathRecorder::turned(std::uint32_t packet, Cycle turn) {
 void PathRecorder::granted(std::uint32_t packet, const Grant& grant) {
   PacketWay& mine = at(packets_, packet);
   const std::uint32_t index = network_.packets[packet].message;
-  VcWay* const ahead = mine.several ? &at(vcs_, std::size_t{grant.tile} * input_vcs_ + grant.input_vc) : nullptr;
+  VcWay* const ahead =
+      mine.several ? &at(vcs_, std::size_t{grant.tile} * input_vcs_ + grant.input_vc) : nullptr;
   if (ahead != nullptr && ahead->message == index && ahead->port_until > mine.way.at) {
     mine.way = ahead->way;
     mine.way.at = std::min(ahead->port_until, grant.now);

@@ -15,8 +15,8 @@ namespace wafersim::sim {
 
 class PathRecorder;
 
-/// What a core tells of why its operations start: what completed, became ready or freed an engine in the cycle in which one
-/// starts. One of them did: otherwise it would have started earlier.
+/// What a core tells of why its operations start: what completed, became ready or freed an engine in the
+/// cycle in which one starts. One of them did: otherwise it would have started earlier.
 class CorePath {
  public:
   CorePath(PathRecorder& all, TileId tile) : all_(all), tile_(tile) {}
@@ -25,7 +25,8 @@ class CorePath {
   void completed(std::uint64_t token);
   /// An operation without duration became ready and completes in this cycle.
   void instant(std::uint64_t token) { completions_.push_back({token, cause_}); }
-  /// What follows is because of the completion of `token`; of no completion that is known: because of what came before.
+  /// What follows is because of the completion of `token`; of no completion that is known: because of what
+  /// came before.
   void completing(std::uint64_t token);
   void became_ready(std::uint64_t token) { ready_.push_back({token, cause_}); }
   /// A message is sent now.
@@ -63,8 +64,8 @@ class CorePath {
 
   PathRecorder& all_;
   TileId tile_;
-  PathRef cause_;      ///< of what is being done
-  PathRef opened_;     ///< the latest step
+  PathRef cause_;   ///< of what is being done
+  PathRef opened_;  ///< the latest step
   Cycle opened_at_ = 0;
   Noted completions_;  ///< by token
   Noted ready_;        ///< in this cycle, by token
@@ -82,14 +83,15 @@ class CorePath {
   std::array<Freed, kEngines> freed_;
 };
 
-/// Records, while a simulation runs, the chain of last arrivals that leads to everything that is under way: each operation and
-/// packet holds the end of its own, chains share what they have in common, and what no chain leads over any more is forgotten at
-/// once. At the end the chain of the last step is the critical path.
+/// Records, while a simulation runs, the chain of last arrivals that leads to everything that is under way:
+/// each operation and packet holds the end of its own, chains share what they have in common, and what no
+/// chain leads over any more is forgotten at once. At the end the chain of the last step is the critical
+/// path.
 ///
-/// A packet's chain: it was injected because its message was ready, or its message's packet ahead had left, or the packets that
-/// it follows had come in, whichever was last; what it waited beyond that was for others. So it is at each router: where the
-/// packet ahead of its own message held it up, the chain goes on from there, and serialization of one message is nobody's
-/// queueing.
+/// A packet's chain: it was injected because its message was ready, or its message's packet ahead had left,
+/// or the packets that it follows had come in, whichever was last; what it waited beyond that was for others.
+/// So it is at each router: where the packet ahead of its own message held it up, the chain goes on from
+/// there, and serialization of one message is nobody's queueing.
 class PathRecorder {
   PathTree tree_;  ///< before all that hold its nodes
 
@@ -98,13 +100,15 @@ class PathRecorder {
   PathRecorder(const CompiledTrace& trace, const NetworkContext& network);
 
   PathTree& tree() { return tree_; }
-  Cycle dram_cycles(Bytes bytes) const { return (Rational(static_cast<std::int64_t>(bytes)) / network_.hardware.dram_bytes_per_cycle).floor(); }
+  Cycle dram_cycles(Bytes bytes) const {
+    return (Rational(static_cast<std::int64_t>(bytes)) / network_.hardware.dram_bytes_per_cycle).floor();
+  }
   CorePath& core(std::size_t used_tile) { return cores_[used_tile]; }
   /// Of what a core or a NIC tells the other in this call.
   PathRef cause;
 
   void step_closed(const PathRef& path, TileId tile, Cycle now);
-  /// The path to the end of a run of `end` cycles.
+  /// The path to the end of a run of `end` cycles; not complete when there were more nodes than are kept.
   PathMeasurement take(Cycle end) const;
 
   // Of messages and packets, by their numbers in NetworkContext.
@@ -121,7 +125,8 @@ class PathRecorder {
   void injected(std::uint32_t message, std::uint32_t packet, const Injection& times);
   /// The whole message has left the NIC: leaves the cause.
   void left(std::uint32_t message, Cycle now);
-  /// At the ejection port, which the tail leaves at `tail`. `latest`: no other packet of the message comes in later.
+  /// At the ejection port, which the tail leaves at `tail`. `latest`: no other packet of the message comes in
+  /// later.
   void ejected(std::uint32_t message, std::uint32_t packet, bool latest, Cycle tail);
   /// Leaves the cause.
   void received(std::uint32_t message, Cycle now);
@@ -153,8 +158,8 @@ class PathRecorder {
   void packet_gone(std::uint32_t packet) { at(packets_, packet) = {}; }
 
  private:
-  /// The end of a chain, up to a cycle. What came since its last node was on wires, but for the waits: each goes into a node
-  /// with others like it, so that a message of many packets has few.
+  /// The end of a chain, up to a cycle. What came since its last node was on wires, but for the waits: each
+  /// goes into a node with others like it, so that a message of many packets has few.
   struct Way {
     /// To the end of a chain.
     static Way to(PathRef path) {
@@ -171,21 +176,21 @@ class PathRecorder {
     Cycle injection_queue = 0;
     Cycle injection_room = 0;
     Cycle ejection_queue = 0;
-    Cycle link_queue = 0;       ///< at the latest link at which it waited
+    Cycle link_queue = 0;  ///< at the latest link at which it waited
     Cycle link_room = 0;
     topology::LinkId link_waited = 0;
   };
   struct MessageWay {
     Way ready;
-    Way injected;            ///< its latest packet
-    Cycle port_until = 0;    ///< after that
+    Way injected;          ///< its latest packet
+    Cycle port_until = 0;  ///< after that
     bool has_injected = false;
-    PathRef followed;        ///< what the next packet waits for last
-    Way arrived;             ///< its latest packet through the ejection port
+    PathRef followed;  ///< what the next packet waits for last
+    Way arrived;       ///< its latest packet through the ejection port
   };
   struct PacketWay {
     Way way;
-    bool several = false;    ///< its message has other packets
+    bool several = false;  ///< its message has other packets
   };
   /// The latest packet of a message of several that was granted an output from an input VC.
   struct VcWay {
@@ -194,7 +199,7 @@ class PathRecorder {
     Way way;
   };
   struct StreamPacket {
-    Bytes end = 0;           ///< its last byte is that many from the first of the message
+    Bytes end = 0;  ///< its last byte is that many from the first of the message
     PathRef path;
   };
 
@@ -206,7 +211,8 @@ class PathRecorder {
   void add(Way& way, PathNode node, Cycle cycles, PathKind kind);
   void close(Way& way, const Message& message);
   void overhead(Way& way, Cycle until, const Message& message);
-  void wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output, std::uint32_t message);
+  void wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output,
+                      std::uint32_t message);
 
   const NetworkContext& network_;
   std::vector<CorePath> cores_;
@@ -215,7 +221,7 @@ class PathRecorder {
   TileId last_tile_ = kNoTile;
   HugeVector<MessageWay> messages_;
   HugeVector<PacketWay> packets_;
-  HugeVector<VcWay> vcs_;                          ///< [tile, input VC]
+  HugeVector<VcWay> vcs_;  ///< [tile, input VC]
   unsigned input_vcs_;
   std::vector<std::vector<StreamPacket>> streams_;
 };

@@ -1,8 +1,5 @@
 #include "sim/path_tree.h"
 
-#include <algorithm>
-#include <fmt/format.h>
-
 #include "base/error.h"
 
 namespace wafersim::sim {
@@ -18,10 +15,10 @@ void PathTree::grow(PathRef& path, const PathNode& what) {
       return;
     }
   }
-  if (held_ == most_) {
-    throw PlanError(fmt::format("the chains that may become the critical path have {} parts, more than are kept; run without "
-                                "--critical-path, or fewer microbatches",
-                                most_));
+  full_ = full_ || held_ == most_;
+  if (full_) {
+    path = {};
+    return;
   }
   const std::uint32_t node = nodes_.take();
   nodes_[node] = what;
@@ -30,7 +27,7 @@ void PathTree::grow(PathRef& path, const PathNode& what) {
   nodes_[node].holders = 1;
   path.tree_ = this;
   path.node_ = node;
-  most_held_ = std::max(most_held_, ++held_);
+  ++held_;
 }
 
 /// What only this node held goes, too.

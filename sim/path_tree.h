@@ -9,14 +9,15 @@ namespace wafersim::sim {
 
 /// A stretch of a chain, from the end of its parent (the start of the run, when it has none) to `to`.
 struct PathNode {
-  std::uint32_t next = kNil;   ///< the parent; of free nodes, as Pool wants
-  std::uint32_t holders = 0;   ///< children and PathRefs
+  std::uint32_t next = kNil;  ///< the parent; of free nodes, as Pool wants
+  std::uint32_t holders = 0;  ///< children and PathRefs
   Cycle to = 0;
-  Cycle router = 0;            ///< of wires: in router pipelines
-  Cycle link = 0;              ///< of wires: latency of links, of injection and of ejection; of memory stalls: what was computed
+  Cycle router = 0;  ///< of wires: in router pipelines
+  Cycle link =
+      0;  ///< of wires: latency of links, of injection and of ejection; of memory stalls: what was computed
   TileId tile = kNoTile;
-  std::uint32_t other = 0;     ///< of operations: the step; of messages: the destination
-  std::uint32_t number = 0;    ///< of operations: so many, one after the other; of link_queue: the link
+  std::uint32_t other = 0;   ///< of operations: the step; of messages: the destination
+  std::uint32_t number = 0;  ///< of operations: so many, one after the other; of link_queue: the link
   PathKind kind = PathKind::wire;
   workloads::Axis axis = workloads::Axis::none;
 };
@@ -56,15 +57,17 @@ class PathTree {
   explicit PathTree(std::size_t most) : most_(most) {}
 
   const PathNode& operator[](std::uint32_t node) const { return nodes_[node]; }
-  /// Makes the chain longer, to `what.to`, by a node; nothing when it has come there already. Where the last node is of the same operations and nobody
-  /// else holds it, that becomes longer. Throws PlanError when there are too many nodes.
+  /// Makes the chain longer, to `what.to`, by a node; nothing when it has come there already. Where the last
+  /// node is of the same operations and nobody else holds it, that becomes longer. With too many nodes the
+  /// tree is full: from then on chains end at the start of the run.
   void grow(PathRef& path, const PathNode& what);
 
   void hold(std::uint32_t node) { ++nodes_[node].holders; }
   void release(std::uint32_t node) {
     if (--nodes_[node].holders == 0) forget(node);
   }
-  std::size_t most_held() const { return most_held_; }
+  std::size_t held() const { return held_; }
+  bool full() const { return full_; }
 
  private:
   void forget(std::uint32_t node);
@@ -72,7 +75,7 @@ class PathTree {
   Pool<PathNode> nodes_;
   std::size_t most_;
   std::size_t held_ = 0;
-  std::size_t most_held_ = 0;
+  bool full_ = false;
 };
 
 inline PathRef::~PathRef() {

@@ -401,7 +401,9 @@ void RouterEngine::grant(unsigned port, unsigned bit, InputVc& in, unsigned inpu
   // carries the remainder.
   in.head = packet.next;
   in.free_at = std::max(out.clock.free_at(), now + 1);
-  if (network_.path != nullptr) [[unlikely]] network_.path->granted(index, {tile_, input_vc, port, now, others_until, in.free_at});
+  if (network_.path != nullptr) [[unlikely]] {
+    network_.path->granted(index, {tile_, input_vc, port, now, others_until, in.free_at});
+  }
   if (in.head != kNil) bid_when_free(in, input_vc);
 
   return_credit(packet.input, packet.vc, packet.bytes, gone_at, now);

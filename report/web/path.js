@@ -80,7 +80,7 @@ function parts(parent, run) {
     series: [{
       type: "bar", barCategoryGap: "25%",
       label: { show: true, position: "right", color: colours.text, formatter: ({ value }) => format.percent(value / run.path.cycles) },
-      data: shown.map(([kind, value]) => ({ value, itemStyle: { color: operations.includes(kind) || kind.startsWith("memory") ? colourOf(kind)(colours) : isWait(kind) ? colours.linkRamp[2] : colours.kinds.exposed_dp } })),
+      data: shown.map(([kind, value]) => ({ value, itemStyle: { color: operations.includes(kind) || kind.startsWith("memory") ? colourOf(kind)(colours) : isWait(kind) ? colours.linkRamp[2] : colours.muted } })),
     }],
   }));
 }

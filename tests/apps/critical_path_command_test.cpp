@@ -75,14 +75,17 @@ TEST(CriticalPathCommand, IsNotForCheckpoints) {
   place.write("small.yaml", kSmallScenario);
   const Outcome outcome = place.wafersim("run small.yaml -o run --critical-path --checkpoint-every 1s");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find("--checkpoint-every: a run with --critical-path cannot be taken up again"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("--checkpoint-every: a run with --critical-path cannot be taken up again"),
+            std::string::npos)
+      << outcome.err;
 }
 
 TEST(WhatIfCommand, SimulatesWhatItBounds) {
   const Workplace place;
   place.write("small.yaml", kSmallScenario);
   ASSERT_EQ(place.wafersim("run small.yaml -o run --critical-path --quiet").status, 0);
-  const Outcome outcome = place.wafersim("whatif run --change 'links 2x' --change 'compute 2x' --change 'routers instant' --json");
+  const Outcome outcome = place.wafersim(
+      "whatif run --change 'links 2x' --change 'compute 2x' --change 'routers instant' --json");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const json result = json::parse(outcome.out);
   EXPECT_EQ(result.at("base_cycles"), json::parse(place.read("run/summary.json")).at("cycles"));
@@ -91,18 +94,22 @@ TEST(WhatIfCommand, SimulatesWhatItBounds) {
   for (const json& change : result.at("changes")) {
     EXPECT_GE(change.at("simulated_cycles"), change.at("at_least_cycles")) << change;
     EXPECT_LT(change.at("simulated_cycles"), result.at("base_cycles")) << change;
-    const auto same = std::find_if(bounds.begin(), bounds.end(), [&](const json& each) { return each.at("change") == change.at("change"); });
+    const auto same = std::find_if(bounds.begin(), bounds.end(), [&](const json& each) {
+      return each.at("change") == change.at("change");
+    });
     ASSERT_NE(same, bounds.end());
     EXPECT_EQ(same->at("at_least_cycles"), change.at("at_least_cycles"));
   }
   EXPECT_EQ(result.at("changes").at(0).at("keys"), json::array({"wafer.link.bandwidth=128 B/cycle"}));
-  EXPECT_EQ(json::parse(place.read("run/whatif/links_2x/summary.json")).at("cycles"), result.at("changes").at(0).at("simulated_cycles"));
+  EXPECT_EQ(json::parse(place.read("run/whatif/links_2x/summary.json")).at("cycles"),
+            result.at("changes").at(0).at("simulated_cycles"));
 }
 
 TEST(WhatIfCommand, RunsAScenarioFirst) {
   const Workplace place;
   place.write("small.yaml", kSmallScenario);
-  const Outcome outcome = place.wafersim("whatif small.yaml --set plan.zero=1 --change 'network ideal' -o out");
+  const Outcome outcome =
+      place.wafersim("whatif small.yaml --set plan.zero=1 --change 'network ideal' -o out");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("network ideal"), std::string::npos) << outcome.out;
   EXPECT_TRUE(place.has("out/base/critical_path.json"));
@@ -115,10 +122,13 @@ TEST(WhatIfCommand, BadInputsAreNamed) {
   ASSERT_EQ(place.wafersim("run small.yaml -o run --quiet").status, 0);
   Outcome outcome = place.wafersim("whatif run --change 'links 2x'");
   EXPECT_EQ(outcome.status, 5);
-  EXPECT_NE(outcome.err.find("run has no critical_path.json; run its scenario with --critical-path"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("run has no critical_path.json; run its scenario with --critical-path"),
+            std::string::npos)
+      << outcome.err;
   outcome = place.wafersim("whatif small.yaml --change 'wires 2x'");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find("'wires 2x' is no change of a machine; valid: 'links 2x'"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("'wires 2x' is no change of a machine; valid: 'links 2x'"), std::string::npos)
+      << outcome.err;
   outcome = place.wafersim("whatif small.yaml --change 'compute 1.5x' -o out");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.err.find("wafer.compute.matrix.arrays"), std::string::npos) << outcome.err;

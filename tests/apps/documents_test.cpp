@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 /// A column as the document names it: axes and memory classes stand for each other.
 std::string documented(const std::string& column) {
   static const std::regex axis("(^|_)(tp|tatp|sp|ep|dp|pp)(_|$)");
-  static const std::regex memory_class("(parameters|gradients|optimizer|activations|stream_buffers|communication_buffers)_bytes");
+  static const std::regex memory_class(
+      "(parameters|gradients|optimizer|activations|stream_buffers|communication_buffers)_bytes");
   const std::string of_class = std::regex_replace(column, memory_class, "<class>_bytes");
   return std::regex_replace(of_class, axis, "$1<axis>$3");
 }

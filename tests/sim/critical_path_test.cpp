@@ -1,6 +1,5 @@
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
@@ -14,8 +13,8 @@
 #include "tests/sim/machine.h"
 #include "tests/sim/random_plan.h"
 
-/// The critical path: contiguous from the first cycle to the last, made of what the observers saw, and free of queueing where
-/// nothing queues.
+/// The critical path: contiguous from the first cycle to the last, made of what the observers saw, and free
+/// of queueing where nothing queues.
 namespace wafersim::test {
 namespace {
 
@@ -25,8 +24,9 @@ using sim::PathSegment;
 std::string text_of(const std::vector<PathSegment>& segments) {
   std::string text;
   for (const PathSegment& s : segments) {
-    text += fmt::format("{}-{} {} {} tile {} to {} step {} link {} router {} links {}\n", s.from, s.to, to_string(s.kind),
-                        to_string(s.axis), s.tile, s.destination, s.step, s.link, s.router_cycles, s.link_cycles);
+    text += fmt::format("{}-{} {} {} tile {} to {} step {} link {} router {} links {}\n", s.from, s.to,
+                        to_string(s.kind), to_string(s.axis), s.tile, s.destination, s.step, s.link,
+                        s.router_cycles, s.link_cycles);
   }
   return text;
 }
@@ -37,7 +37,8 @@ std::string faults_of(const sim::Measurements& run) {
   Cycle at = 0;
   for (const PathSegment& segment : run.critical_path->segments) {
     if (segment.from != at || segment.to <= segment.from) return fmt::format("a gap at cycle {}", at);
-    if (segment.router_cycles + segment.link_cycles > segment.to - segment.from) return fmt::format("too much wire at {}", at);
+    if (segment.router_cycles + segment.link_cycles > segment.to - segment.from)
+      return fmt::format("too much wire at {}", at);
     at = segment.to;
   }
   return at == run.cycles ? "" : fmt::format("it ends at {}, the run at {}", at, run.cycles);
@@ -62,11 +63,13 @@ struct Seen {
   bool explains(const PathSegment& segment) const {
     const auto found = operations.find({segment.tile, segment.step});
     if (found == operations.end()) return false;
-    return std::any_of(found->second.begin(), found->second.end(), [&](const sim::OperationRecord& record) {
-      return record.start <= segment.from && segment.from < record.end;
-    }) && std::any_of(found->second.begin(), found->second.end(), [&](const sim::OperationRecord& record) {
-      return record.start < segment.to && segment.to <= record.end;
-    });
+    return std::any_of(found->second.begin(), found->second.end(),
+                       [&](const sim::OperationRecord& record) {
+                         return record.start <= segment.from && segment.from < record.end;
+                       }) &&
+           std::any_of(found->second.begin(), found->second.end(), [&](const sim::OperationRecord& record) {
+             return record.start < segment.to && segment.to <= record.end;
+           });
   }
   /// A message between the two was under way all the time.
   bool sent(const PathSegment& segment) const {
@@ -115,8 +118,10 @@ TEST_P(RandomPaths, SpanTheRunWithWhatWasSeenAndChangeNothing) {
   const std::string recorded = isolated_text([&] { return run_plan(scenario, true, false); });
   ASSERT_FALSE(recorded.starts_with("FAULT")) << scenario.text << recorded;
   const std::string measured = recorded.substr(0, recorded.find("PATH\n"));
-  EXPECT_EQ(first_difference(isolated_text([&] { return run_plan(scenario, false, false); }), measured), "") << scenario.text;
-  EXPECT_EQ(first_difference(isolated_text([&] { return run_plan(scenario, true, true); }), recorded), "") << scenario.text;
+  EXPECT_EQ(first_difference(isolated_text([&] { return run_plan(scenario, false, false); }), measured), "")
+      << scenario.text;
+  EXPECT_EQ(first_difference(isolated_text([&] { return run_plan(scenario, true, true); }), recorded), "")
+      << scenario.text;
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomPaths, testing::Range<std::uint64_t>(0, 80));
@@ -129,7 +134,8 @@ TEST(CriticalPath, SpansRunsOfFlits) {
     scenario.network.packet_bytes = {1024};
     scenario.router.pipeline = Duration::of_cycles(2);
     scenario.fixture.wafer.link.bandwidth = {Rational(16), true};
-    scenario.router.flit.switching = seed % 2 == 0 ? models::Switching::cut_through : models::Switching::wormhole;
+    scenario.router.flit.switching =
+        seed % 2 == 0 ? models::Switching::cut_through : models::Switching::wormhole;
     const std::string recorded = isolated_text([&] { return run_plan(scenario, true, false); });
     EXPECT_FALSE(recorded.starts_with("FAULT")) << seed << ' ' << scenario.text << recorded;
   }
@@ -140,8 +146,8 @@ struct FlowPath {
   std::vector<PathSegment> segments;
 };
 
-FlowPath flow_path(const topology::Mesh& mesh, const models::HardwareModel& hardware, const std::vector<Flow>& flows,
-                   const std::string& routing = "xy") {
+FlowPath flow_path(const topology::Mesh& mesh, const models::HardwareModel& hardware,
+                   const std::vector<Flow>& flows, const std::string& routing = "xy") {
   sim::SimulationOptions options;
   options.record_path = true;
   const workloads::Trace trace = workloads::flow_trace(flows);
@@ -182,12 +188,14 @@ TEST(CriticalPath, OfALoneMessageIsWire) {
   }
 }
 
-/// Two messages meet at a link: what the later one waits there is queueing of that link, and all else is wire.
+/// Two messages meet at a link: what the later one waits there is queueing of that link, and all else is
+/// wire.
 TEST(CriticalPath, NamesTheLinkOnWhichItQueues) {
   const topology::Mesh mesh({{2, 3}, {}, {}});
   const models::HardwareModel hardware = plain_hardware(64, Rational(1), 2, 3);
   // From the west and from the north to the south-east... by way of the link from (1, 0) to (2, 0).
-  const FlowPath path = flow_path(mesh, hardware, {{0, 2, 64, 10, workloads::Axis::dp}, {1, 2, 64, 12, workloads::Axis::tp}});
+  const FlowPath path =
+      flow_path(mesh, hardware, {{0, 2, 64, 10, workloads::Axis::dp}, {1, 2, 64, 12, workloads::Axis::tp}});
   const topology::LinkId shared = topology::Mesh::link(1, topology::Direction::east);
   // The one from tile 1 comes first: 12 + R, that from tile 0 at 10 + 2 R + L waits until 12 + R + 64.
   std::vector<PathSegment> queued;
@@ -205,7 +213,8 @@ TEST(CriticalPath, NamesTheLinkOnWhichItQueues) {
 TEST(CriticalPath, TellsWaitsAtTheNic) {
   const topology::Mesh mesh({{1, 3}, {}, {}});
   const models::HardwareModel hardware = plain_hardware(64, Rational(1), 2, 3);
-  const FlowPath path = flow_path(mesh, hardware, {{0, 2, 64, 5, workloads::Axis::dp}, {0, 2, 64, 5, workloads::Axis::tp}});
+  const FlowPath path =
+      flow_path(mesh, hardware, {{0, 2, 64, 5, workloads::Axis::dp}, {0, 2, 64, 5, workloads::Axis::tp}});
   ASSERT_GE(path.segments.size(), 3U);
   EXPECT_EQ(path.segments[1].kind, PathKind::injection_queue) << text_of(path.segments);
   EXPECT_EQ(path.segments[1].from, 5U);
@@ -273,7 +282,8 @@ TEST(CriticalPath, SpansTrafficUnderAllPoliciesAndAroundFaults) {
           };
           flows.push_back({tile(), tile(), 1 + random.below(1000), random.below(500), workloads::Axis::dp});
         }
-        std::stable_sort(flows.begin(), flows.end(), [](const Flow& a, const Flow& b) { return a.start < b.start; });
+        std::stable_sort(flows.begin(), flows.end(),
+                         [](const Flow& a, const Flow& b) { return a.start < b.start; });
         hardware.routing = routing;
         flow_path(mesh, hardware, flows, routing);
         return std::string(testing::Test::HasFailure() ? "failed" : "");
