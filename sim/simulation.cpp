@@ -342,6 +342,7 @@ Cycle Simulation::Parts::length() const {
 }
 
 void Simulation::Parts::measure_tiles(Measurements& out) const {
+  out.tiles.reserve(wafer.used_tiles().size());
   for (Tile* tile : wafer.used_tiles()) {
     TileMeasurement measurement;
     measurement.tile = tile->id();
@@ -362,6 +363,7 @@ void Simulation::Parts::measure_tiles(Measurements& out) const {
 }
 
 void Simulation::Parts::measure_links(Measurements& out) const {
+  out.links.reserve(links.size());
   for (const topology::LinkId link : links) {
     const Tile& tile = wafer.tile(topology::Mesh::link_source(link));
     const PortStatistics port =
