@@ -29,9 +29,11 @@ std::vector<TileId> used_tiles(const CostInput& input) {
     }
   };
   using enum workloads::Axis;
-  each(dp, [&] { each(ep, [&] { each(pp, [&] { each(sp, [&] { each(tatp, [&] { each(tp, [&] {
-    tiles.push_back(input.mapping.tile(ranks));
-  }); }); }); }); }); });
+  each(dp, [&] {
+    each(ep, [&] {
+      each(pp, [&] { each(sp, [&] { each(tatp, [&] { each(tp, [&] { tiles.push_back(input.mapping.tile(ranks)); }); }); }); });
+    });
+  });
   return tiles;
 }
 
@@ -75,7 +77,8 @@ std::uint32_t StepCosts::index_in(const workloads::TileBinding& tile, const work
 }
 
 /// `steps` are those of the stage's representative. A tile that lacks one of them (a sum in which it has no part) is left out.
-void StepCosts::add(std::vector<PlayedTile>& tiles, const Members& members, int stage, const std::vector<std::uint32_t>& steps) {
+void StepCosts::add(std::vector<PlayedTile>& tiles, const Members& members, int stage,
+                    const std::vector<std::uint32_t>& steps) {
   for (const workloads::TileBinding* const member : members) {
     PlayedTile& tile = tiles.emplace_back();
     tile.binding = member;
@@ -152,13 +155,13 @@ CauseCycles StepCosts::per_replica(const Played& played, const std::vector<Playe
 }
 
 const BackgroundCost& StepCosts::background(int stage, std::uint32_t step) {
-  const auto [found, fresh] =
-      background_.try_emplace({place_key(stage), program_of(stage).steps[step].step_template});
+  const auto [found, fresh] = background_.try_emplace({place_key(stage), program_of(stage).steps[step].step_template});
   if (fresh) {
     std::vector<PlayedTile> tiles;
     add(tiles, all_members_[static_cast<std::size_t>(stage)], stage, {step});
     const Played played = replay_.play(tiles);
-    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports, tile_of(stage).tile};
+    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports,
+                     tile_of(stage).tile};
   }
   return found->second;
 }

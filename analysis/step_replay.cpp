@@ -41,9 +41,7 @@ CauseCycles CauseCycles::operator*(double times) const {
   return result;
 }
 
-double CauseCycles::total() const {
-  return std::accumulate(waiting.begin(), waiting.end(), compute + memory_stall + other);
-}
+double CauseCycles::total() const { return std::accumulate(waiting.begin(), waiting.end(), compute + memory_stall + other); }
 
 StepReplay::StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,
                        const topology::Mesh& mesh, const std::vector<TileId>& used)

@@ -32,17 +32,17 @@ struct CauseCycles {
 
 /// What came of the n-th step that was played, of all tiles together.
 struct PlayedStep {
-  Cycle end = 0;         ///< the last tile has its result
-  Cycle sent_on = 0;     ///< the last message to a tile outside has arrived there; 0 without any
+  Cycle end = 0;               ///< the last tile has its result
+  Cycle sent_on = 0;           ///< the last message to a tile outside has arrived there; 0 without any
   bool waits_outside = false;  ///< some tile waits for a message from a tile outside
-  CauseCycles causes;    ///< of the tiles from cycle 0 until their own results
+  CauseCycles causes;          ///< of the tiles from cycle 0 until their own results
 };
 
 struct Played {
   std::vector<PlayedStep> steps;
-  Cycle end = 0;             ///< everything is over, detached operations included
+  Cycle end = 0;                            ///< everything is over, detached operations included
   std::vector<MessageTiming::Usage> ports;  ///< for how long each was busy
-  Cycle vector_busy = 0;     ///< of the tile whose vector engine was busy longest
+  Cycle vector_busy = 0;                    ///< of the tile whose vector engine was busy longest
   std::uint64_t operations = 0;
 };
 
@@ -76,9 +76,7 @@ class StepReplay {
   };
   struct Reduction {
     std::uint32_t number, op, slot;
-    bool operator>(const Reduction& other) const {
-      return number != other.number ? number > other.number : op > other.op;
-    }
+    bool operator>(const Reduction& other) const { return number != other.number ? number > other.number : op > other.op; }
   };
   struct Tile {
     const workloads::TileBinding* binding = nullptr;
@@ -94,7 +92,7 @@ class StepReplay {
     std::array<std::int64_t, workloads::kMemoryClasses> held{};
     bool uses_dram = false;
     bool dirty = false;
-    Cycle settled = 0;       ///< cycles up to here have a cause
+    Cycle settled = 0;  ///< cycles up to here have a cause
     CauseCycles causes;
   };
   struct Event {

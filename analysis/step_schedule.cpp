@@ -94,10 +94,10 @@ class Schedule {
   struct Start {
     std::size_t stage = 0;
     Cycle at = 0;
-    Cycle waits = 0;                      ///< steps of the stage itself
-    Cycle arrival = 0, flight = 0;        ///< of what comes from another stage
-    std::uint32_t foreground = 0;         ///< the next foreground step, with which background steps before it start
-    const ForegroundCost* cost = nullptr; ///< of that; none when it is one that all stages do together
+    Cycle waits = 0;                       ///< steps of the stage itself
+    Cycle arrival = 0, flight = 0;         ///< of what comes from another stage
+    std::uint32_t foreground = 0;          ///< the next foreground step, with which background steps before it start
+    const ForegroundCost* cost = nullptr;  ///< of that; none when it is one that all stages do together
   };
 
   std::optional<Start> earliest() {
@@ -109,12 +109,14 @@ class Schedule {
     return first;
   }
 
-  /// A step in which stages wait for each other: sums of tied tables, and the optimizer unless it goes without the gradient norm.
+  /// A step in which stages wait for each other: sums of tied tables, and the optimizer unless it goes without the gradient
+  /// norm.
   bool is_joint(const Step& step) const {
     const workloads::StepTemplate& of = trace_.templates[step.step_template];
     if (step.kind == StepKind::gradient_sync) return of.name == "gradient_sync.tied";
     if (step.kind != StepKind::optimizer) return false;
-    return std::any_of(of.ops.begin(), of.ops.end(), [](const Op& op) { return op.kind == OpKind::send || op.kind == OpKind::receive; });
+    return std::any_of(of.ops.begin(), of.ops.end(),
+                       [](const Op& op) { return op.kind == OpKind::send || op.kind == OpKind::receive; });
   }
 
   std::optional<Start> start_of(std::size_t s) {
@@ -330,7 +332,7 @@ class Schedule {
   std::vector<Stage> stages_;
   std::vector<Cycle> ends_;
   std::vector<std::optional<Start>> starts_;  ///< by stage, as far as they are known
-  std::vector<double> port_free_;  ///< when background steps have been through each port
+  std::vector<double> port_free_;             ///< when background steps have been through each port
   double latest_free_ = 0;
   std::unordered_map<std::uint64_t, Arrival> arrivals_;
   std::unordered_map<std::uint32_t, std::vector<Boundary>> boundaries_;
@@ -380,8 +382,8 @@ std::set<int> stages_to_play(const workloads::Trace& first_tiles) {
 
 }  // namespace
 
-Prediction predict(const workloads::LoweringInput& input, const workloads::Mapping& mapping, const topology::RoutingPolicy& routing,
-                   CostModel model, std::uint64_t seed) {
+Prediction predict(const workloads::LoweringInput& input, const workloads::Mapping& mapping,
+                   const topology::RoutingPolicy& routing, CostModel model, std::uint64_t seed) {
   workloads::validate_plan(input.plan, input.training, input.model, input.mesh);
   std::set<int> whole;
   if (StepCosts::same_everywhere(input.mesh)) {

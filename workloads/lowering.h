@@ -53,7 +53,7 @@ struct LoweredPlan {
   MemoryBound memory;
 };
 
-/// A part of the trace of a valid plan on its mapping: of the stages in `whole` every tile, of the others the first tile of the first
+/// A part of the trace of a valid plan on its mapping: of stages in `whole` every tile, of others the first tile of the first
 /// replica. Not to be run: the other ends of messages are missing.
 Trace lower_stages(const LoweringInput& input, const Mapping& mapping, const std::set<int>& whole);
 

@@ -71,10 +71,12 @@ TEST_F(PredictionCommand, CostModelsLookAtMoreAndMore) {
 }
 
 TEST_F(PredictionCommand, RefusesWhatOnlyASimulationShows) {
-  for (const char* option : {"--messages", "--memory", "--timeline", "--max-cycles 5", "--resume", "--vcd a.vcd --vcd-routers tile_0_0"}) {
+  for (const char* option :
+       {"--messages", "--memory", "--timeline", "--max-cycles 5", "--resume", "--vcd a.vcd --vcd-routers tile_0_0"}) {
     const Outcome outcome = predict(option);
     EXPECT_EQ(outcome.status, 2) << option;
-    EXPECT_NE(outcome.err.find("a prediction (network.fidelity: analytic) simulates nothing"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("a prediction (network.fidelity: analytic) simulates nothing"), std::string::npos)
+        << outcome.err;
   }
 }
 

@@ -137,7 +137,8 @@ TEST_F(StudyFile, ModelsAreOursUnlessGiven) {
   ASSERT_EQ(all.models.size(), 3U);
   EXPECT_EQ(all.models[0].own, models::CostModel::alpha_beta_contention);
   const Study own = load(
-      "scenario: base.yaml\nvary: {plan.tp: [1]}\nmodels:\n  - roofline\n  - {name: mine, command: [./model.py, fast], timeout: 2 s}\n");
+      "scenario: base.yaml\nvary: {plan.tp: [1]}\nmodels:\n  - roofline\n"
+      "  - {name: mine, command: [./model.py, fast], timeout: 2 s}\n");
   ASSERT_EQ(own.models.size(), 2U);
   EXPECT_EQ(own.models[0].own, models::CostModel::roofline);
   EXPECT_EQ(own.models[1].command, (std::vector<std::string>{(folder_ / "model.py").string(), "fast"}));
