@@ -87,7 +87,9 @@ std::string error_of(const std::filesystem::path& log, int status) {
     if (!message.empty()) message += '\n';
     message += line.substr(kPrefix.size());
   }
-  if (message.empty()) message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
+  if (message.empty()) {
+    message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
+  }
   if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
   return message;
 }

@@ -34,7 +34,8 @@ class ChildProcesses {
   std::map<int, std::uint64_t> running_;  ///< by process id
 };
 
-/// The error that a program of ours wrote into its log before it ended with that status, without the prefix; at most 4000 characters.
+/// The error that a program of ours wrote into its log before it ended with that status, without the prefix; at most 4000
+/// characters.
 std::string error_of(const std::filesystem::path& log, int status);
 
 }  // namespace wafersim::apps

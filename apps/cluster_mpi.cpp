@@ -10,7 +10,8 @@ namespace boost::serialization {
 
 template <class Archive>
 void serialize(Archive& archive, wafersim::apps::Cluster::Letter& letter, unsigned /*version*/) {
-  archive & letter.kind & letter.rank & letter.number & letter.outcome.result & letter.outcome.exit_status & letter.outcome.message;
+  archive & letter.kind & letter.rank & letter.number;
+  archive & letter.outcome.result & letter.outcome.exit_status & letter.outcome.message;
 }
 
 }  // namespace boost::serialization

@@ -133,8 +133,8 @@ struct Answered {
 };
 
 using Command = std::variant<RunArguments, ReportArguments, PlotArguments, CheckArguments, TopologyArguments, TrafficArguments,
-                             SweepArguments, ValidateArguments, CompareArguments, WhatIfArguments, CollectiveArguments, PresetsArguments,
-                             Answered>;
+                             SweepArguments, ValidateArguments, CompareArguments, WhatIfArguments, CollectiveArguments,
+                             PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

@@ -51,7 +51,8 @@ ExitStatus sweep_command(const SweepArguments& arguments) {
   database.plan(header_of(study), planned_points(study));
   for (const std::string& other : arguments.merge) database.take_from(fs::path(other) / report::kStudyFile);
   if (arguments.retry_failed) database.retry_failed();
-  const std::vector<std::uint64_t> wanted = arguments.merge.empty() ? shard_of(database.pending(), arguments.shard) : std::vector<std::uint64_t>{};
+  std::vector<std::uint64_t> wanted;
+  if (arguments.merge.empty()) wanted = shard_of(database.pending(), arguments.shard);
   const bool whole = runner.run(wanted, database);
   finish(arguments, directory, database);
   if (whole) return ExitStatus::done;

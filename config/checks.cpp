@@ -118,9 +118,9 @@ class Checker {
     } else if (span.size() < 2) {
       fail("wafer.express.span", "a span of 1 is no express link; at least one of the two numbers has to be 2 or more");
     } else if ((span.rows > 1 && span.rows % every.rows != 0) || (span.cols > 1 && span.cols % every.cols != 0)) {
-      fail("wafer.express.span", fmt::format("links over {}x{} routers that begin at every {}x{} would end between these; the span "
-                                             "has to be a multiple of wafer.express.every", span.rows, span.cols, every.rows,
-                                             every.cols));
+      fail("wafer.express.span",
+           fmt::format("links over {}x{} routers that begin at every {}x{} would end between these; the span has to be a multiple of "
+                       "wafer.express.every", span.rows, span.cols, every.rows, every.cols));
     }
   }
 

@@ -14,7 +14,8 @@ void fields(Visitor& visit, workloads::CollectiveSpec& spec) {
         spec.algorithm);
   visit(Key{.name = "bytes", .doc = "The vector of each tile, whole fp32 elements.", .positive = true}, spec.bytes);
   visit(Key{.name = "shape", .doc = "Tiles that take part, in the north-west corner of the mesh.", .absent = "all"}, spec.shape);
-  visit(Key{.name = "root", .doc = "The tile that trees lead to: that in the north-west corner, or that in the middle."}, spec.root);
+  visit(Key{.name = "root", .doc = "The tile that trees lead to: that in the north-west corner, or that in the middle."},
+        spec.root);
   visit(Key{.name = "relay",
             .doc = "Tiles pass on what they get packet by packet (cut_through), or when they have all of it; auto is "
                    "store_and_forward for ring, else cut_through.",

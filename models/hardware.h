@@ -91,8 +91,8 @@ struct WaferSpec {
   NicSpec nic;
 };
 
-/// The mesh of a wafer with the layout of its rings, its reticles and its express links. Throws PlanError as resolve_hardware() does for the
-/// bandwidths that it compares.
+/// The mesh of a wafer with the layout of its rings, its reticles and its express links. Throws PlanError as resolve_hardware()
+/// does for the bandwidths that it compares.
 topology::MeshSpec mesh_spec(const WaferSpec& wafer);
 
 struct RouterSpec {

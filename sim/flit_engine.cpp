@@ -52,7 +52,8 @@ std::unique_ptr<FlitNetwork> FlitNetwork::make(const FlitNetworkSpec& spec, Flit
     return std::make_unique<FlitEngine<kSinglePort>>(spec, terminals);
   }
   if (layout.per_direction()) {
-    throw PlanError("wafer.express: flit routers with express links have one port for their tile; valid with wafer.nic.ports: single");
+    throw PlanError(
+        "wafer.express: flit routers with express links have one port for their tile; valid with wafer.nic.ports: single");
   }
   return std::make_unique<FlitEngine<kManyPorts>>(spec, terminals);
 }

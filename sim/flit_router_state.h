@@ -79,8 +79,8 @@ struct OutputVc {
   PortVc grant{};             ///< VC allocation: first (input, VC) to grant
 };
 
-/// The numbers of ports that a FlitEngine is made for: those of a mesh with one local port, or with one for each direction and one
-/// for a tile's messages to itself; and what holds all others, express links and shared routers.
+/// The numbers of ports that a FlitEngine is made for: those of a mesh with one local port, or with one for each direction and
+/// one for a tile's messages to itself; and what holds all others, express links and shared routers.
 inline constexpr unsigned kSinglePort = topology::kPlainDirections + 1;
 inline constexpr unsigned kPortPerDirection = 2 * topology::kPlainDirections + 1;
 inline constexpr unsigned kManyPorts = topology::kDirections + topology::kMaxConcentration;

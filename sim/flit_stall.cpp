@@ -69,7 +69,8 @@ auto FlitEngine<kPorts>::wait_for_flits(std::uint32_t vc) const -> Wait {
 template <unsigned kPorts>
 std::string FlitEngine<kPorts>::describe_wait(std::uint32_t vc) const {
   const InputVc& in = inputs_[vc];
-  std::string text = fmt::format("\n  {}: input {} VC {} holds {} flits", mesh_.name(router_of(vc)), port_name(port_of_vc(vc), kMesh),
+  std::string text = fmt::format("\n  {}: input {} VC {} holds {} flits", mesh_.name(router_of(vc)),
+                                 port_name(port_of_vc(vc), kMesh),
                                  vc_of(vc), in.count);
   if (in.count != 0) {
     const Flit flit = buffers_[in.base + in.first];

@@ -385,7 +385,8 @@ void FlitTraffic::eject(TileId tile, unsigned lane, Flit flit, Cycle at) {
   const std::uint32_t index = flit.packet();
   const QueuedPacket& packet = packets_[index];
   const bool shared = layout_.locals == PortLayout::Locals::per_tile;
-  require_invariant(packet.destination == (shared ? mesh_.member(tile, lane) : tile), "a flit arrived at a tile that it was not for");
+  const TileId at_tile = shared ? mesh_.member(tile, lane) : tile;
+  require_invariant(packet.destination == at_tile, "a flit arrived at a tile that it was not for");
   Source& source = sources_[packet.source];
   ++flits_arrived_;
   if (measured(arrived)) ++source.accepted;

@@ -141,8 +141,8 @@ void Simulation::Parts::prepare_forwarding(const workloads::TileBinding& binding
     }
     if (op.kind != workloads::OpKind::multicast || op.peer_count == 1) continue;
     if (!mesh.simple()) {
-      throw PlanError(fmt::format("plan.collectives: routers copy packets on meshes and rings, where each tile has its own; not on a {}",
-                                  mesh.topology_name()));
+      throw PlanError(fmt::format("plan.collectives: routers copy packets on meshes and rings, where each tile has its own; "
+                                  "not on a {}", mesh.topology_name()));
     }
     if (flits) {
       throw PlanError(

@@ -79,8 +79,8 @@ class Wafer : public sc_core::sc_module {
   void bind_drams(const WaferParts& parts);
 
   /// So that the modules of a wafer go in a time proportional to their number. SystemC looks for a port that goes among all
-  /// ports from the youngest on, so they must go youngest first; for a module it looks from the oldest on, and puts the youngest in
-  /// the place of the one that has gone. When these two, which are older than all tiles, go first, their places near the front
+  /// ports from the youngest on, so they must go youngest first; for a module it looks from the oldest on, and puts the youngest
+  /// in the place of the one that has gone. When these two, which are older than all tiles, go first, their places near the front
   /// are from then on those of the youngest: a module that elaboration adds at the end, and the last of the tiles' that is left.
   struct Eldest : sc_core::sc_module {
     explicit Eldest(sc_core::sc_module_name name) : sc_module(name) {}

@@ -137,10 +137,11 @@ Mesh::Mesh(const MeshSpec& spec)
 
 void Mesh::check_concentration(const MeshSpec& spec) const {
   const Shape& shared = spec.concentration;
-  const bool even = shared.rows >= 1 && shared.cols >= 1 && spec.shape.rows % shared.rows == 0 && spec.shape.cols % shared.cols == 0;
+  const bool even = shared.rows >= 1 && shared.cols >= 1 && spec.shape.rows % shared.rows == 0 &&
+                    spec.shape.cols % shared.cols == 0;
   if (!even) {
-    throw PlanError(fmt::format("the {} mesh is not made of whole rectangles of {} tiles that share a router", to_string(spec.shape),
-                                to_string(shared)));
+    throw PlanError(fmt::format("the {} mesh is not made of whole rectangles of {} tiles that share a router",
+                                to_string(spec.shape), to_string(shared)));
   }
   if (shared.size() > kMaxConcentration) {
     throw PlanError(fmt::format("{} tiles cannot share a router; at most {} can", shared.size(), kMaxConcentration));
@@ -303,7 +304,8 @@ std::optional<Direction> Mesh::direction_to(TileId from, TileId to) const {
 }
 
 int Mesh::distance(Coord a, Coord b) const {
-  const Coord from{a.x / concentration_.cols, a.y / concentration_.rows}, to{b.x / concentration_.cols, b.y / concentration_.rows};
+  const Coord from{a.x / concentration_.cols, a.y / concentration_.rows};
+  const Coord to{b.x / concentration_.cols, b.y / concentration_.rows};
   return hops(Dimension::x, from.x, to.x) + hops(Dimension::y, from.y, to.y);
 }
 

@@ -189,8 +189,8 @@ class Mesh {
   /// Tiles side by side have routers side by side, and nothing else is joined but the ends of rings.
   bool simple() const { return !concentrated() && !express_; }
 
-  /// The tile of the router one hop away, dead or alive; kNoTile outside the mesh, where there is no such link, and for tiles that
-  /// no router goes by.
+  /// The tile of the router one hop away, dead or alive; kNoTile outside the mesh, where there is no such link, and for tiles
+  /// that no router goes by.
   TileId neighbour(TileId tile, Direction direction) const;
   static LinkId link(TileId tile, Direction direction) {
     return tile * kDirections + static_cast<LinkId>(direction);
@@ -220,8 +220,8 @@ class Mesh {
   int distance(Coord a, Coord b) const;
   /// The same along one dimension, between two lines of routers.
   int hops(Dimension dimension, int from, int to) const;
-  /// Steps of routers from `from` to `to` along a dimension the shorter way, positive to the east or south. Ways round a ring that are
-  /// equally long: positive.
+  /// Steps of routers from `from` to `to` along a dimension the shorter way, positive to the east or south. Ways round a ring
+  /// that are equally long: positive.
   int steps(Dimension dimension, int from, int to) const;
 
   /// "tile_x_y"

@@ -112,7 +112,9 @@ void add_cuts(const Mesh& mesh, bool columns, std::vector<StraightCut>& cuts) {
   const int wide = columns ? sharing.cols : sharing.rows, lines = columns ? mesh.router_grid().cols : mesh.router_grid().rows;
   const auto line_of = [&](TileId tile) { return columns ? mesh.router_coord(tile).x : mesh.router_coord(tile).y; };
   std::vector<std::uint64_t> tiles(static_cast<std::size_t>(lines), 0);
-  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) tiles[static_cast<std::size_t>(line_of(tile))] += mesh.alive(tile) ? 1 : 0;
+  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
+    tiles[static_cast<std::size_t>(line_of(tile))] += mesh.alive(tile) ? 1 : 0;
+  }
   const std::size_t first = cuts.size();
   const std::uint64_t all = live_tiles(mesh);
   std::uint64_t low = 0;

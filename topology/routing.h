@@ -12,7 +12,8 @@ namespace wafersim::topology {
 /// A routing function: the policy whose outputs depend on place and destination only.
 class Routing : public RoutingPolicy {
  public:
-  /// The output that a packet for `destination` takes at the router that goes by `at`; `unreachable` when the policy has no live way.
+  /// The output that a packet for `destination` takes at the router that goes by `at`; `unreachable` when the policy has no
+  /// live way.
   virtual Hop next(TileId at, TileId destination) const = 0;
 
   /// Where next() is `unreachable`: the dead output that the policy insists on, or nothing when no live way

@@ -74,7 +74,8 @@ std::unique_ptr<RoutingPolicy> make_routing_policy(const std::string& name, cons
   }
   const std::vector<std::string> able = names_for(mesh);
   if (!has(able)) {
-    throw PlanError(fmt::format("router.routing: '{}' cannot route on a {}; there are {}", name, mesh.topology_name(), join(able)));
+    throw PlanError(
+        fmt::format("router.routing: '{}' cannot route on a {}; there are {}", name, mesh.topology_name(), join(able)));
   }
   for (const Policy& policy : kPolicies) {
     if (name == policy.name) return policy.make(mesh);

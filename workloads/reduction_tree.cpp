@@ -48,7 +48,9 @@ ReductionTree::ReductionTree(StreamedAlgorithm algorithm, const topology::Shape&
   }
   // A tile's parent is nearer to the root's column, or in it and nearer to the root.
   std::iota(order_.begin(), order_.end(), 0);
-  const auto place = [&](int rank) { return std::pair(std::abs(rank % shape.cols - root.x), std::abs(rank / shape.cols - root.y)); };
+  const auto place = [&](int rank) {
+    return std::pair(std::abs(rank % shape.cols - root.x), std::abs(rank / shape.cols - root.y));
+  };
   std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) { return place(a) < place(b); });
   std::vector<int> height(parents_.size(), 0);  // hops to the farthest tile below
   for (std::size_t i = order_.size() - 1; i > 0; --i) {

@@ -218,7 +218,9 @@ topology::MeshSpec draw_mesh(RandomStream& random, bool faults) {
   }
   if (!faults || spec.shape.rows <= 2 * spec.concentration.rows || spec.shape.cols <= 2 * spec.concentration.cols) return spec;
   for (int y = 0; y < spec.concentration.rows; ++y) {
-    for (int x = 0; x < spec.concentration.cols; ++x) spec.dead_tiles.push_back({spec.concentration.cols + x, spec.concentration.rows + y});
+    for (int x = 0; x < spec.concentration.cols; ++x) {
+      spec.dead_tiles.push_back({spec.concentration.cols + x, spec.concentration.rows + y});
+    }
   }
   return spec;
 }

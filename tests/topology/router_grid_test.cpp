@@ -170,7 +170,9 @@ TEST(RouterGrid, DrawnAndAdaptiveLoadsAddUpToHops) {
   const Mesh mesh(concentrated({4, 6}, {2, 2}));
   const Demands demands = {{0, 23, 64}, {7, 12, 100}, {3, 2, 50}, {20, 21, 10}};
   Bytes byte_hops = 0;
-  for (const Demand& demand : demands) byte_hops += demand.bytes * static_cast<Bytes>(mesh.distance(demand.source, demand.destination));
+  for (const Demand& demand : demands) {
+    byte_hops += demand.bytes * static_cast<Bytes>(mesh.distance(demand.source, demand.destination));
+  }
   for (const char* name : {"o1turn", "west_first", "north_last", "negative_first", "odd_even"}) {
     const auto policy = make_routing_policy(name, mesh);
     const ExpectedLoads loads = policy->expected_loads(mesh, demands);
