@@ -10,9 +10,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <sstream>
+#include <string_view>
 #include <thread>
 
 #include "base/error.h"
+#include "report/csv_table.h"
 
 namespace wafersim::apps {
 namespace {
@@ -73,6 +76,21 @@ std::optional<ChildProcesses::Ended> ChildProcesses::wait() {
 
 void ChildProcesses::interrupt() {
   for (const auto& [id, number] : running_) ::kill(id, SIGTERM);
+}
+
+std::string failure_text(const std::filesystem::path& errors, int status) {
+  constexpr std::size_t kMaxMessage = 4000;
+  constexpr std::string_view kPrefix = "wafersim: error: ";
+  std::istringstream lines(report::read_file(errors));
+  std::string message;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kPrefix)) continue;
+    if (!message.empty()) message += '\n';
+    message += line.substr(kPrefix.size());
+  }
+  if (message.empty()) message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
+  if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
+  return message;
 }
 
 }  // namespace wafersim::apps

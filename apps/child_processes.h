@@ -34,4 +34,8 @@ class ChildProcesses {
   std::map<int, std::uint64_t> running_;  ///< by process id
 };
 
+/// What a wafersim that failed with this status printed into `errors`, without the prefix of the program; shortened when it is
+/// long. Where it printed nothing, what ended it.
+std::string failure_text(const std::filesystem::path& errors, int status);
+
 }  // namespace wafersim::apps

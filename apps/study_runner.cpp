@@ -28,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxMessage = 4000;
 constexpr const char* kLock = ".lock";
 
 std::vector<report::StudySetting> pairs_of(const std::vector<config::Setting>& settings) {
@@ -45,21 +44,6 @@ std::string resolved(const config::Study& study, const config::StudyPoint& point
   } catch (const ScenarioError&) {
     return {};
   }
-}
-
-/// Of what a failed run printed, the errors, without the prefix of the program.
-std::string error_text(const fs::path& log, int status) {
-  constexpr std::string_view kPrefix = "wafersim: error: ";
-  std::istringstream lines(report::read_file(log));
-  std::string message;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(kPrefix)) continue;
-    if (!message.empty()) message += '\n';
-    message += line.substr(kPrefix.size());
-  }
-  if (message.empty()) message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
-  if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
-  return message;
 }
 
 /// One line on standard error that tells how far a study is: in place on a terminal, else now and then.
@@ -164,7 +148,7 @@ void StudyRunner::record(std::uint64_t number, int status) {
   outcome.exit_status = status;
   if (status == 0) outcome.result = report::read_file(result);
   if (outcome.result.empty()) {
-    outcome.message = error_text(log_of(number), status);
+    outcome.message = failure_text(log_of(number), status);
     ++failed_;
   } else if (options_.keep_runs) {
     fs::create_directories(runs_);
