@@ -10,8 +10,8 @@
 
 #include "apps/interrupt.h"
 #include "apps/prepared_run.h"
+#include "base/error.h"
 #include "base/text.h"
-#include "report/check_report.h"
 
 namespace wafersim::apps {
 
