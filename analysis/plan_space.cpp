@@ -134,6 +134,8 @@ PlanSpace::PlanSpace(const PlanSpaceRequest& request)
   }
   drop_small();
   for (std::uint32_t i = 0; i < degrees_.size(); ++i) add_choices(i);
+  // Degrees that are kept may leave nothing to refuse.
+  if (choices_.empty() && first_fault_.empty()) valid(request_.base);
 }
 
 std::vector<int> PlanSpace::degrees_for(PlanKey key, int given) const {

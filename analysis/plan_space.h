@@ -61,7 +61,7 @@ class PlanSpace {
   /// Plans with the same degrees have the same number, below degrees().
   std::size_t degrees_of(std::size_t number) const { return choices_[number].degrees; }
   std::size_t degrees() const { return degrees_.size(); }
-  /// The fault of the first plan that was refused; empty when none was.
+  /// The fault of the first plan that was refused, of the base itself where none was looked at; empty when there is none.
   const std::string& first_fault() const { return first_fault_; }
 
  private:

@@ -20,6 +20,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint64_t kLargeModel = 60'000'000'000;  // llama2-70b has 69 B
 constexpr std::uint64_t kLongSequence = 8192;
 
+std::string parameters_text(std::uint64_t count) {
+  const bool billions = count >= 1'000'000'000;
+  return fmt::format("{:.3g} {}", static_cast<double>(count) / (billions ? 1e9 : 1e6), billions ? "B" : "M");
+}
+
 std::string time_text(const AdviceCell& cell) { return cell.best ? human_seconds(cell.seconds) : "-"; }
 
 std::vector<std::string> row_of(const Advice& advice, const AdviceCell& cell) {
@@ -29,7 +34,7 @@ std::vector<std::string> row_of(const Advice& advice, const AdviceCell& cell) {
   if (plan.size() > kMost) plan = plan.substr(0, kMost) + "...";
   const double rate = cell.seconds > 0 ? static_cast<double>(cell.batch * cell.sequence) / cell.seconds : 0;
   const bool simulated = cell.best && cell.best->simulated;
-  return {plan, fmt::format("{:.1f} B", static_cast<double>(cell.parameters) / 1e9), cell.model, std::to_string(cell.sequence),
+  return {plan, parameters_text(cell.parameters), cell.model, std::to_string(cell.sequence),
           std::to_string(cell.batch), time_text(cell) + (advice.confirmed && cell.best && !simulated ? " (predicted)" : ""),
           human_count(static_cast<std::uint64_t>(rate)), cell.best ? human_bytes(cell.best->verdict.memory.peak_bytes) : "-"};
 }

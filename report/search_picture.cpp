@@ -40,7 +40,7 @@ void draw_axes(Svg& svg, const Axes& axes) {
   }
   for (double at = 0; at <= axes.time * 1.0001; at += nice_step(axes.time)) {
     svg.line(kLeft, axes.y(at), axes.right, axes.y(at), grid);
-    svg.text(kLeft - 3, axes.y(at) + 2.5, "end", human_seconds(at), muted);
+    svg.text(kLeft - 3, axes.y(at) + 2.5, "end", at == 0 ? "0" : human_seconds(at), muted);
   }
   svg.text((kLeft + axes.right) / 2, axes.bottom + 19, "middle", fmt::format("memory of the fullest tile ({})", small ? "MiB" : "GiB"));
   svg.text_upwards(7, (kTop + axes.bottom) / 2, "time of an iteration");
@@ -98,17 +98,17 @@ std::string search_picture(const SearchReport& report) {
     draw_dot(svg, x, y, 1.6, colours::kBlue);
   }
   svg.raw(fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"0.8\"/>", steps, colours::kBlue));
-  for (const SearchedPlan& plan : plans) {
-    if (!plan.simulated || !shown(plan)) continue;
-    const auto [x, y] = place(plan, *plan.simulated);
-    draw_dot(svg, x, y, 1.6, colours::kVermilion);
-  }
   for (std::size_t s = 1; s < report.searches.size(); ++s) {
     const std::optional<FoundPlan> best = best_of(report, s);
     if (!best || !shown(at(report, *best)) || memory(at(report, *best)) > axes.memory) continue;
     const auto [x, y] = place(at(report, *best), cycles_of(at(report, *best)));
+    svg.text(x, y - 5, "middle", readable(to_string(report.searches[s].family)), kTextRim);
     svg.rect(x - 2, y - 2, 4, 4, colours::kPurple);
-    svg.text(x, y - 4, "middle", readable(to_string(report.searches[s].family)), kTextRim);
+  }
+  for (const SearchedPlan& plan : plans) {
+    if (!plan.simulated || !shown(plan)) continue;
+    const auto [x, y] = place(plan, *plan.simulated);
+    draw_dot(svg, x, y, 1.6, colours::kVermilion);
   }
   draw_legend(&svg, kLeft, kHeight - legend_height, legend);
   return svg.take();

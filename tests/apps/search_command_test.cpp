@@ -76,6 +76,33 @@ TEST_F(SearchCommand, ABudgetEndsIt) {
   EXPECT_TRUE(place_.has("out/best.yaml"));
 }
 
+TEST_F(SearchCommand, AdviceHasAPlanForEachCell) {
+  ASSERT_EQ(place_.shell("mkdir -p models hardware").status, 0);
+  place_.write("hardware/small-wafer.yaml",
+               "wafer: {mesh: 4x4, clock: 1 GHz, sram: {capacity: 1 MiB}, link: {bandwidth: 64 B/cycle, latency: 1 cycles}}\n");
+  place_.write("models/small-gpt.yaml", "model: {layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 128, context: 32}\n");
+  place_.write("models/huge-gpt.yaml", "model: {layers: 4, hidden: 4096, heads: 4, ffn: 16384, vocab: 128, context: 32}\n");
+  const Outcome outcome = place_.wafersim(
+      "advise --wafer small-wafer --models small-gpt,huge-gpt --sequences 32,64 --tokens 512 --max-plans 40 --confirm --json -o out");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(outcome.out, place_.read("out/advice.json"));
+  ASSERT_EQ(json["cells"].size(), 4u);
+  EXPECT_EQ(search_rows(place_.read("out/advice.csv")).size(), 4u);
+  for (const auto& cell : json["cells"]) {
+    if (cell["model"] == "huge-gpt") {
+      EXPECT_NE(cell["fault"].get<std::string>().find("wafer.sram.capacity"), std::string::npos) << cell["fault"];
+      continue;
+    }
+    const std::string file = "out/small-gpt-" + std::to_string(cell["sequence"].get<int>()) + ".yaml";
+    EXPECT_EQ(cycles_of_run(file), cell["simulated_cycles"].get<std::uint64_t>());
+    EXPECT_EQ(cell["sequence"].get<int>() * cell["global_batch"].get<int>(), 512);
+  }
+  const Outcome unknown = place_.wafersim("advise --wafer small-wafer --models smal-gpt");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.err.find("--models: unknown preset 'smal-gpt'; did you mean 'small-gpt'?"), std::string::npos) << unknown.err;
+}
+
 TEST_F(SearchCommand, BadInputsAreNamed) {
   Outcome outcome = place_.wafersim("search tiny.yaml --baselines megatrom");
   EXPECT_EQ(outcome.status, 2);
@@ -90,14 +117,15 @@ TEST_F(SearchCommand, BadInputsAreNamed) {
   EXPECT_NE(outcome.err.find("'soon' is not a time above 0"), std::string::npos) << outcome.err;
   outcome = place_.wafersim("search tiny.yaml -o none --set plan.tp=32 --keep plan.tp");
   EXPECT_EQ(outcome.status, 3);
-  EXPECT_NE(outcome.err.find("no plan for model on 4x4 is valid"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("no plan for model on 4x4 is valid: plan.tp 32 is more than the 4 attention heads"), std::string::npos)
+      << outcome.err;
   outcome = place_.wafersim("search tiny.yaml -o large --set wafer.sram.capacity=\"4 KiB\"");
   EXPECT_EQ(outcome.status, 3);
   EXPECT_NE(outcome.err.find("alone exceed 4.00 KiB of a tile (wafer.sram.capacity, wafer.dram.capacity)"), std::string::npos)
       << outcome.err;
-  outcome = place_.wafersim("search tiny.yaml -o tight --set wafer.sram.capacity=\"48 KiB\"");
+  outcome = place_.wafersim("search tiny.yaml -o tight --set wafer.sram.capacity=\"256 KiB\"");
   EXPECT_EQ(outcome.status, 3);
-  EXPECT_NE(outcome.err.find("plans that were looked at fits 48.0 KiB of a tile"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("plans that were looked at fits 256 KiB of a tile"), std::string::npos) << outcome.err;
   EXPECT_TRUE(place_.has("tight/search.csv"));
 }
 

@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Machines, SearchExhaustive,
                                            Machine{"slow_links", "4 B/cycle", "1 cycles", "2000", 4},
                                            Machine{"long_links", "64 B/cycle", "200 cycles", "2000", 8},
                                            Machine{"few_predictions", "32 B/cycle", "4 cycles", "250", 4}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace wafersim::testing
