@@ -12,9 +12,7 @@ namespace {
 constexpr int kLanes = topology::kDirections + 1;  ///< of a NIC: one for each direction, one for messages to the tile itself
 constexpr double kRounding = 1e-6;
 
-int lane_of(topology::Hop hop, models::NicPorts ports) {
-  return ports == models::NicPorts::single ? 0 : static_cast<int>(hop);
-}
+int lane_of(topology::Hop hop, models::NicPorts ports) { return ports == models::NicPorts::single ? 0 : static_cast<int>(hop); }
 
 }  // namespace
 

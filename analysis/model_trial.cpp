@@ -140,8 +140,8 @@ double scaled(const CycleParts& parts, const CycleParts& factors) {
   return std::inner_product(parts.begin(), parts.end(), factors.begin(), 0.0);
 }
 
-/// Minimizes sum over points of (sum_k f_k part_k / simulated - 1)^2 + r sum_k (f_k - 1)^2 by coordinate descent, which converges
-/// for a convex sum with bounds. The small r decides what the points leave open.
+/// Minimizes sum over points of (sum_k f_k part_k / simulated - 1)^2 + r sum_k (f_k - 1)^2 by coordinate descent, which
+/// converges for a convex sum with bounds. The small r decides what the points leave open.
 CycleParts fit_factors(const std::vector<CycleParts>& parts, const std::vector<double>& simulated) {
   constexpr double kPull = 1e-6;
   constexpr int kRounds = 2000;

@@ -22,17 +22,17 @@ struct ErrorStatistics {
 /// Of as many predictions as simulations, all above 0; nothing but zeros for none.
 ErrorStatistics error_statistics(const std::vector<double>& predicted, const std::vector<double>& simulated);
 
-/// Kendall's tau-b: pairs in the same order less pairs in the other, by the geometric mean of the pairs that are not tied in one
-/// and in the other. 0 where all are tied. Time n log n.
+/// Kendall's tau-b: pairs in the same order less pairs in the other, by the geometric mean of the pairs that are not tied in
+/// one and in the other. 0 where all are tied. Time n log n.
 double kendall_tau(const std::vector<double>& a, const std::vector<double>& b);
 
 /// What a designer loses who takes the plan that a model likes best.
 struct ChoiceStatistics {
-  std::size_t groups = 0;      ///< of two points and more that compete with each other
-  double best_picked = 0;      ///< share of groups whose fastest point the model likes best
-  double regret = 0;           ///< mean over groups: simulated time of the model's favourite / the fastest - 1
+  std::size_t groups = 0;  ///< of two points and more that compete with each other
+  double best_picked = 0;  ///< share of groups whose fastest point the model likes best
+  double regret = 0;       ///< mean over groups: simulated time of the model's favourite / the fastest - 1
   double worst_regret = 0;
-  double top3_regret = 0;      ///< mean of the same for the fastest of the model's three favourites
+  double top3_regret = 0;  ///< mean of the same for the fastest of the model's three favourites
 };
 
 /// `group`: points with equal numbers compete.
@@ -45,8 +45,8 @@ inline constexpr std::size_t kCycleParts = 5;
 const char* to_string(CyclePart part);
 using CycleParts = std::array<double, kCycleParts>;
 
-/// Factors of the parts with which the sum of the scaled parts comes nearest to the simulations: least squares of relative errors,
-/// no factor below 0. What the points say nothing about stays at 1.
+/// Factors of the parts with which the sum of the scaled parts comes nearest to the simulations: least squares of relative
+/// errors, no factor below 0. What the points say nothing about stays at 1.
 CycleParts fit_factors(const std::vector<CycleParts>& parts, const std::vector<double>& simulated);
 double scaled(const CycleParts& parts, const CycleParts& factors);
 

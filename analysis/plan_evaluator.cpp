@@ -18,22 +18,21 @@ namespace {
 
 std::size_t number(Pass pass) { return pass == Pass::forward ? 0 : pass == Pass::backward ? 1 : 2; }
 
-bool of_the_model(const Step& step) {
-  return !step.background && step.kind != StepKind::optimizer;
-}
+bool of_the_model(const Step& step) { return !step.background && step.kind != StepKind::optimizer; }
 
 /// Recompute steps belong to the backward pass.
 Pass pass_of(const Step& step) { return step.pass == Pass::recompute ? Pass::backward : step.pass; }
 
 }  // namespace
 
-PlanEvaluator::PlanEvaluator(const CostInput& input)
-    : trace_(input.trace), schedule_(input.plan.schedule), costs_(input) {
-  if (input.plan.virtual_stages > 1) throw PlanError("plan.virtual_stages: plans with chunks have no variants to evaluate; valid: 1");
+PlanEvaluator::PlanEvaluator(const CostInput& input) : trace_(input.trace), schedule_(input.plan.schedule), costs_(input) {
+  if (input.plan.virtual_stages > 1)
+    throw PlanError("plan.virtual_stages: plans with chunks have no variants to evaluate; valid: 1");
   if (trace_.iterations != 1) throw PlanError("training.iterations: variants are of one iteration; valid: 1");
   if (trace_.microbatches < trace_.pipeline_stages) {
-    throw PlanError(fmt::format("{} microbatches on {} stages: a plan whose variants are evaluated has a microbatch for each stage",
-                                trace_.microbatches, trace_.pipeline_stages));
+    throw PlanError(
+        fmt::format("{} microbatches on {} stages: a plan whose variants are evaluated has a microbatch for each stage",
+                    trace_.microbatches, trace_.pipeline_stages));
   }
   for (int stage = 0; stage < trace_.pipeline_stages; ++stage) stages_.push_back(slots_of(stage));
   outside_ = predict(costs_, trace_).cycles - pipeline(trace_.microbatches, schedule_);
@@ -147,7 +146,8 @@ Cycle PlanEvaluator::pipeline(std::int32_t microbatches, PipelineSchedule schedu
 
 Cycle PlanEvaluator::cycles(std::int32_t microbatches, PipelineSchedule schedule) {
   if (microbatches < 1) throw PlanError(fmt::format("{} microbatches; at least 1", microbatches));
-  if (workloads::splits_backward(schedule) != workloads::splits_backward(schedule_) || schedule == PipelineSchedule::interleaved) {
+  if (workloads::splits_backward(schedule) != workloads::splits_backward(schedule_) ||
+      schedule == PipelineSchedule::interleaved) {
     throw PlanError(fmt::format("'{}' is no variant of '{}'", workloads::to_string(schedule), workloads::to_string(schedule_)));
   }
   return pipeline(microbatches, schedule) + outside_;

@@ -13,17 +13,18 @@ namespace wafersim::analysis {
 
 /// Predicts variants of a plan that differ in the number of microbatches and in the schedule, in microseconds each: what its
 /// steps cost is found once, with all that depends on axes and mapping (StepCosts). A pass of a stage is then one slot, and an
-/// iteration the schedule of these slots, to which everything outside of it (sums, optimizer, gathers) is added as the plan itself
-/// has it.
+/// iteration the schedule of these slots, to which everything outside of it (sums, optimizer, gathers) is added as the plan
+/// itself has it.
 class PlanEvaluator {
  public:
   /// A plan lowered with a microbatch for each of its stages at least, so that all passes follow each other in it as they do in
-  /// longer iterations. All of `input` must outlive this. Throws PlanError for chunks (`virtual_stages` above 1) and for several
-  /// iterations.
+  /// longer iterations. All of `input` must outlive this. Throws PlanError for chunks (`virtual_stages` above 1) and for
+  /// several iterations.
   explicit PlanEvaluator(const CostInput& input);
 
-  /// The cycles of an iteration of so many microbatches. Schedules with weight passes of their own are variants of each other, and so
-  /// are those without. Time: stages times microbatches. Throws PlanError for a schedule of the other kind, or no microbatches.
+  /// The cycles of an iteration of so many microbatches. Schedules with weight passes of their own are variants of each other,
+  /// and so are those without. Time: stages times microbatches. Throws PlanError for a schedule of the other kind, or no
+  /// microbatches.
   Cycle cycles(std::int32_t microbatches, workloads::PipelineSchedule schedule);
 
  private:
@@ -43,9 +44,11 @@ class PlanEvaluator {
   };
 
   StageSlots slots_of(int stage);
-  Cycle first_after(int stage, const std::vector<std::pair<workloads::Pass, Span>>& spans, workloads::Pass before, workloads::Pass pass);
+  Cycle first_after(int stage, const std::vector<std::pair<workloads::Pass, Span>>& spans, workloads::Pass before,
+                    workloads::Pass pass);
   Cycle pipeline(std::int32_t microbatches, workloads::PipelineSchedule schedule);
-  const std::vector<std::vector<workloads::ScheduleSlot>>& orders(std::int32_t microbatches, workloads::PipelineSchedule schedule);
+  const std::vector<std::vector<workloads::ScheduleSlot>>& orders(std::int32_t microbatches,
+                                                                  workloads::PipelineSchedule schedule);
 
   const workloads::Trace& trace_;
   workloads::PipelineSchedule schedule_;

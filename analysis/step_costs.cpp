@@ -18,6 +18,25 @@ void fill(CauseCycles& causes, double cycles) {
   }
 }
 
+/// All tiles of a plan, whether they are in its trace or not.
+std::vector<TileId> used_tiles(const CostInput& input) {
+  std::vector<TileId> tiles;
+  workloads::Ranks ranks;
+  const auto each = [&](workloads::Axis axis, const auto& inner) {
+    for (int rank = 0; rank < input.plan.degree(axis); ++rank) {
+      ranks.at(axis) = rank;
+      inner();
+    }
+  };
+  using enum workloads::Axis;
+  each(dp, [&] {
+    each(ep, [&] {
+      each(pp, [&] { each(sp, [&] { each(tatp, [&] { each(tp, [&] { tiles.push_back(input.mapping.tile(ranks)); }); }); }); });
+    });
+  });
+  return tiles;
+}
+
 }  // namespace
 
 StepCosts::StepCosts(const CostInput& input)
@@ -25,8 +44,8 @@ StepCosts::StepCosts(const CostInput& input)
       mesh_(input.mesh),
       code_(input.trace, input.hardware),
       messages_(input.hardware, input.mesh, input.routing, input.model, input.seed),
-      replay_(code_, input.hardware, messages_, input.mesh),
-      uniform_(input.mesh.uniform() && !input.mesh.has_faults() && !input.mesh.wraps()) {
+      replay_(code_, input.hardware, messages_, input.mesh, used_tiles(input)),
+      uniform_(same_everywhere(input.mesh)) {
   const auto stages = static_cast<std::size_t>(trace_.pipeline_stages);
   representatives_.resize(stages);
   members_.resize(stages);
@@ -58,7 +77,8 @@ std::uint32_t StepCosts::index_in(const workloads::TileBinding& tile, const work
 }
 
 /// `steps` are those of the stage's representative. A tile that lacks one of them (a sum in which it has no part) is left out.
-void StepCosts::add(std::vector<PlayedTile>& tiles, const Members& members, int stage, const std::vector<std::uint32_t>& steps) {
+void StepCosts::add(std::vector<PlayedTile>& tiles, const Members& members, int stage,
+                    const std::vector<std::uint32_t>& steps) {
   for (const workloads::TileBinding* const member : members) {
     PlayedTile& tile = tiles.emplace_back();
     tile.binding = member;
@@ -135,32 +155,66 @@ CauseCycles StepCosts::per_replica(const Played& played, const std::vector<Playe
 }
 
 const BackgroundCost& StepCosts::background(int stage, std::uint32_t step) {
-  const auto [found, fresh] =
-      background_.try_emplace({place_key(stage), program_of(stage).steps[step].step_template});
+  const auto [found, fresh] = background_.try_emplace({place_key(stage), program_of(stage).steps[step].step_template});
   if (fresh) {
     std::vector<PlayedTile> tiles;
     add(tiles, all_members_[static_cast<std::size_t>(stage)], stage, {step});
     const Played played = replay_.play(tiles);
-    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports, tile_of(stage).tile};
+    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports,
+                     tile_of(stage).tile};
   }
   return found->second;
 }
 
+/// Sums of tied tables are played on both ends. The optimizer is played on one stage, without the messages between stages, and
+/// by one tile of each stage, with these alone; what its operations cost is in both.
 const BackgroundCost& StepCosts::together(const std::vector<std::optional<std::uint32_t>>& steps) {
   std::vector<std::int64_t> key;
   for (std::size_t stage = 0; stage < steps.size(); ++stage) {
     key.push_back(steps[stage] ? std::int64_t{program_of(static_cast<int>(stage)).steps[*steps[stage]].step_template} : -1);
   }
   const auto [found, fresh] = together_.try_emplace(key);
-  if (fresh) {
-    std::vector<PlayedTile> tiles;
-    for (std::size_t stage = 0; stage < steps.size(); ++stage) {
-      if (steps[stage]) add(tiles, all_members_[stage], static_cast<int>(stage), {*steps[stage]});
-    }
-    const Played played = replay_.play(tiles);
-    found->second = {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports, kNoTile};
-  }
+  if (!fresh) return found->second;
+  const bool all = std::all_of(steps.begin(), steps.end(), [](const auto& step) { return step.has_value(); });
+  found->second = all && steps.size() > 1 ? play_optimizer(steps) : play_ends(steps);
   return found->second;
+}
+
+BackgroundCost StepCosts::play_ends(const std::vector<std::optional<std::uint32_t>>& steps) {
+  std::vector<PlayedTile> tiles;
+  for (std::size_t stage = 0; stage < steps.size(); ++stage) {
+    if (steps[stage]) add(tiles, all_members_[stage], static_cast<int>(stage), {*steps[stage]});
+  }
+  const Played played = replay_.play(tiles);
+  return {played.steps.front().end, per_replica(played, tiles), played.vector_busy, played.ports, kNoTile};
+}
+
+BackgroundCost StepCosts::play_optimizer(const std::vector<std::optional<std::uint32_t>>& steps) {
+  BackgroundCost cost;
+  Cycle least = 0;  // of the operations alone
+  const auto whole = std::count_if(all_members_.begin(), all_members_.end(),
+                                   [this](const Members& members) { return members.size() == all_members_.front().size(); });
+  std::vector<PlayedTile> tiles;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const int stage = static_cast<int>(s);
+    // A stage of which only the first tile is there computes what another one does.
+    if (all_members_[s].size() == all_members_.front().size()) {
+      const BackgroundCost& own = background(stage, *steps[s]);
+      cost.alone = std::max(cost.alone, own.alone);
+      cost.causes += own.causes * (1.0 / static_cast<double>(whole));
+    }
+    std::vector<PlayedTile> tile;
+    add(tile, {&tile_of(stage)}, stage, {*steps[s]});
+    least = std::max(least, replay_.play(tile).steps.front().end);
+    tiles.push_back(tile.front());
+  }
+  cost.causes = cost.causes * static_cast<double>(steps.size());
+  // Where tiles of a die share its DRAM, one alone may take longer than all of them.
+  const Cycle between = std::max(replay_.play(tiles).steps.front().end, least) - least;
+  cost.alone += between;
+  cost.causes.waiting[static_cast<std::size_t>(workloads::Axis::pp)] +=
+      static_cast<double>(between) * static_cast<double>(tiles_per_stage() * steps.size());
+  return cost;
 }
 
 }  // namespace wafersim::analysis

@@ -12,24 +12,25 @@
 
 namespace wafersim::analysis {
 
-/// What a foreground step of a stage costs its tiles, all of them together, and the background steps that start with it. Cycles.
+/// What a foreground step of a stage costs its tiles, all of them together, and the background steps that start with it.
+/// Cycles.
 struct ForegroundCost {
-  Cycle alone = 0;       ///< from idle tiles to the last result
-  Cycle after = 0;       ///< from the last result of the foreground step before to that of this one
+  Cycle alone = 0;                     ///< from idle tiles to the last result
+  Cycle after = 0;                     ///< from the last result of the foreground step before to that of this one
   std::vector<Cycle> background_ends;  ///< from the same until the background steps between the two have ended
-  bool blocked = false;  ///< its vector operations wait until those of the background steps have been issued
-  Cycle late = 0;        ///< from the arrival of what other stages send, everything else being done, to the last result
-  std::int64_t sent = 0; ///< from the last result until what goes to other stages has arrived there
-  bool waits = false;    ///< for a message of another stage
-  Cycle vector_busy = 0; ///< of the vector engine that it uses most
-  CauseCycles causes;    ///< of the cycles of `after`, summed over the tiles of the stage
+  bool blocked = false;                ///< its vector operations wait until those of the background steps have been issued
+  Cycle late = 0;         ///< from the arrival of what other stages send, everything else being done, to the last result
+  std::int64_t sent = 0;  ///< from the last result until what goes to other stages has arrived there
+  bool waits = false;     ///< for a message of another stage
+  Cycle vector_busy = 0;  ///< of the vector engine that it uses most
+  CauseCycles causes;     ///< of the cycles of `after`, summed over the tiles of the stage
   std::vector<MessageTiming::Usage> ports;  ///< for how long it keeps them busy, on the first stage that had such a step
   TileId at = kNoTile;                      ///< the representative of that stage
 };
 
 /// What a step costs that overlaps with others, or that all stages do together.
 struct BackgroundCost {
-  Cycle alone = 0;  ///< from start to end with links of its own
+  Cycle alone = 0;     ///< from start to end with links of its own
   CauseCycles causes;  ///< of these cycles, summed over the tiles of a replica
   Cycle vector_busy = 0;
   std::vector<MessageTiming::Usage> ports;
@@ -53,6 +54,8 @@ struct CostInput {
 class StepCosts {
  public:
   explicit StepCosts(const CostInput& input);
+  /// Whether a template costs the same wherever it runs.
+  static bool same_everywhere(const topology::Mesh& mesh) { return mesh.uniform() && !mesh.has_faults() && !mesh.wraps(); }
 
   /// The tile that stands for a stage: that of the first ranks of the first replica.
   const workloads::TileBinding& tile_of(int stage) const { return *representatives_[static_cast<std::size_t>(stage)]; }
@@ -62,8 +65,8 @@ class StepCosts {
   const MessageTiming& messages() const { return messages_; }
   std::size_t tiles_per_stage() const { return members_.front().size(); }
 
-  /// Of a step of the model, after another one (of the same stage) or, without one, at the start, with the background steps that
-  /// the program has between the two.
+  /// Of a step of the model, after another one (of the same stage) or, without one, at the start, with the background steps
+  /// that the program has between the two.
   const ForegroundCost& foreground(int stage, std::uint32_t step, std::optional<std::uint32_t> before);
   /// ForegroundCost::after of a step behind one that the program has elsewhere.
   Cycle pair(int stage, std::uint32_t before, std::uint32_t step);
@@ -76,9 +79,10 @@ class StepCosts {
   using Members = std::vector<const workloads::TileBinding*>;
   std::uint32_t index_in(const workloads::TileBinding& tile, const workloads::Step& step);
   void add(std::vector<PlayedTile>& tiles, const Members& members, int stage, const std::vector<std::uint32_t>& steps);
+  BackgroundCost play_ends(const std::vector<std::optional<std::uint32_t>>& steps);
+  BackgroundCost play_optimizer(const std::vector<std::optional<std::uint32_t>>& steps);
   CauseCycles per_replica(const Played& played, const std::vector<PlayedTile>& tiles) const;
   ForegroundCost play_foreground(int stage, const std::vector<std::uint32_t>& steps, bool after);
-  /// Whether a template costs the same wherever it runs on the wafer.
   int place_key(int stage) const { return uniform_ ? 0 : stage; }
 
   const workloads::Trace& trace_;
@@ -88,8 +92,8 @@ class StepCosts {
   StepReplay replay_;
   bool uniform_;
   std::vector<const workloads::TileBinding*> representatives_;
-  std::vector<Members> members_;       ///< by stage: of the replicas that share out experts with the first one
-  std::vector<Members> all_members_;   ///< by stage: of all replicas
+  std::vector<Members> members_;      ///< by stage: of the replicas that share out experts with the first one
+  std::vector<Members> all_members_;  ///< by stage: of all replicas
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, std::uint32_t>> step_index_;  ///< by program
   std::unordered_map<TileId, int> stage_by_tile_;
   std::map<std::vector<std::int64_t>, ForegroundCost> foreground_;  ///< by place and templates

@@ -41,15 +41,13 @@ CauseCycles CauseCycles::operator*(double times) const {
   return result;
 }
 
-double CauseCycles::total() const {
-  return std::accumulate(waiting.begin(), waiting.end(), compute + memory_stall + other);
-}
+double CauseCycles::total() const { return std::accumulate(waiting.begin(), waiting.end(), compute + memory_stall + other); }
 
 StepReplay::StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,
-                       const topology::Mesh& mesh)
+                       const topology::Mesh& mesh, const std::vector<TileId>& used)
     : trace_(trace), hardware_(hardware), messages_(messages), mesh_(mesh) {
   if (hardware.dram_capacity == 0) return;
-  for (const workloads::TileBinding& tile : trace.trace().tiles) ++dies_[die_of(tile.tile)].used;
+  for (const TileId tile : used) ++dies_[die_of(tile)].used;
 }
 
 std::uint32_t StepReplay::die_of(TileId tile) const {

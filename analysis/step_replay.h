@@ -32,17 +32,17 @@ struct CauseCycles {
 
 /// What came of the n-th step that was played, of all tiles together.
 struct PlayedStep {
-  Cycle end = 0;         ///< the last tile has its result
-  Cycle sent_on = 0;     ///< the last message to a tile outside has arrived there; 0 without any
+  Cycle end = 0;               ///< the last tile has its result
+  Cycle sent_on = 0;           ///< the last message to a tile outside has arrived there; 0 without any
   bool waits_outside = false;  ///< some tile waits for a message from a tile outside
-  CauseCycles causes;    ///< of the tiles from cycle 0 until their own results
+  CauseCycles causes;          ///< of the tiles from cycle 0 until their own results
 };
 
 struct Played {
   std::vector<PlayedStep> steps;
-  Cycle end = 0;             ///< everything is over, detached operations included
+  Cycle end = 0;                            ///< everything is over, detached operations included
   std::vector<MessageTiming::Usage> ports;  ///< for how long each was busy
-  Cycle vector_busy = 0;     ///< of the tile whose vector engine was busy longest
+  Cycle vector_busy = 0;                    ///< of the tile whose vector engine was busy longest
   std::uint64_t operations = 0;
 };
 
@@ -51,9 +51,9 @@ struct Played {
 /// of those under way.
 class StepReplay {
  public:
-  /// All must outlive this.
+  /// All but `used`, the tiles of the plan, must outlive this.
   StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,
-             const topology::Mesh& mesh);
+             const topology::Mesh& mesh, const std::vector<TileId>& used);
 
   /// Tiles of a die that take no part use its DRAM as much as those that do.
   /// Starts at cycle 0 with idle engines and free links. Steps that are not played count as over; messages from tiles that do
@@ -76,9 +76,7 @@ class StepReplay {
   };
   struct Reduction {
     std::uint32_t number, op, slot;
-    bool operator>(const Reduction& other) const {
-      return number != other.number ? number > other.number : op > other.op;
-    }
+    bool operator>(const Reduction& other) const { return number != other.number ? number > other.number : op > other.op; }
   };
   struct Tile {
     const workloads::TileBinding* binding = nullptr;
@@ -94,7 +92,7 @@ class StepReplay {
     std::array<std::int64_t, workloads::kMemoryClasses> held{};
     bool uses_dram = false;
     bool dirty = false;
-    Cycle settled = 0;       ///< cycles up to here have a cause
+    Cycle settled = 0;  ///< cycles up to here have a cause
     CauseCycles causes;
   };
   struct Event {
@@ -155,7 +153,7 @@ class StepReplay {
   std::vector<std::uint32_t> dirty_;
   std::uint32_t die_of(TileId tile) const;
   struct Die {
-    std::uint32_t used = 0;     ///< tiles of the trace
+    std::uint32_t used = 0;     ///< tiles of the plan
     std::uint32_t playing = 0;  ///< of these, that take part
     double free = 0;
   };

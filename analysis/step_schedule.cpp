@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -29,13 +30,17 @@ class Schedule {
     stages_.resize(static_cast<std::size_t>(trace.pipeline_stages));
     for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s].ends.assign(program(s).steps.size(), 0);
     ends_.assign(static_cast<std::size_t>(trace.iterations), 0);
+    starts_.resize(stages_.size());
     port_free_.assign(costs.messages().ports() + stages_.size(), 0);
   }
 
   Prediction run() {
     do {
       // In the order in which steps start, because they queue for links.
-      while (const std::optional<Start> next = earliest()) advance(next->stage, *next);
+      while (const std::optional<Start> next = earliest()) {
+        starts_[next->stage].reset();
+        advance(next->stage, *next);
+      }
     } while (meet());
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       require_invariant(stages_[s].next == program(s).steps.size(), "the stages of a plan wait for each other");
@@ -89,27 +94,29 @@ class Schedule {
   struct Start {
     std::size_t stage = 0;
     Cycle at = 0;
-    Cycle waits = 0;                      ///< steps of the stage itself
-    Cycle arrival = 0, flight = 0;        ///< of what comes from another stage
-    std::uint32_t foreground = 0;         ///< the next foreground step, with which background steps before it start
-    const ForegroundCost* cost = nullptr; ///< of that; none when it is one that all stages do together
+    Cycle waits = 0;                       ///< steps of the stage itself
+    Cycle arrival = 0, flight = 0;         ///< of what comes from another stage
+    std::uint32_t foreground = 0;          ///< the next foreground step, with which background steps before it start
+    const ForegroundCost* cost = nullptr;  ///< of that; none when it is one that all stages do together
   };
 
   std::optional<Start> earliest() {
     std::optional<Start> first;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const std::optional<Start> start = start_of(s);
-      if (start && (!first || start->at < first->at)) first = start;
+      if (!starts_[s]) starts_[s] = start_of(s);
+      if (starts_[s] && (!first || starts_[s]->at < first->at)) first = starts_[s];
     }
     return first;
   }
 
-  /// A step in which stages wait for each other: sums of tied tables, and the optimizer unless it goes without the gradient norm.
+  /// A step in which stages wait for each other: sums of tied tables, and the optimizer unless it goes without the gradient
+  /// norm.
   bool is_joint(const Step& step) const {
     const workloads::StepTemplate& of = trace_.templates[step.step_template];
     if (step.kind == StepKind::gradient_sync) return of.name == "gradient_sync.tied";
     if (step.kind != StepKind::optimizer) return false;
-    return std::any_of(of.ops.begin(), of.ops.end(), [](const Op& op) { return op.kind == OpKind::send || op.kind == OpKind::receive; });
+    return std::any_of(of.ops.begin(), of.ops.end(),
+                       [](const Op& op) { return op.kind == OpKind::send || op.kind == OpKind::receive; });
   }
 
   std::optional<Start> start_of(std::size_t s) {
@@ -140,8 +147,7 @@ class Schedule {
   void advance(std::size_t s, const Start& start) {
     Stage& stage = stages_[s];
     if (start.cost == nullptr) {
-      const Cycle end = queue(s, stage.next, start.at, 0);
-      return close(s, next_step(s), end);
+      return close(s, next_step(s), queue(s, stage.next, start.at, 0).end);
     }
     const ForegroundCost& cost = *start.cost;
     const Cycle before = stage.before ? stage.ends[*stage.before] : 0;
@@ -151,9 +157,9 @@ class Schedule {
     while (stage.next < start.foreground) {
       const Cycle from = ready(stage, program(s), next_step(s));
       const Cycle rest = stage.before ? cost.background_ends[number++] : 0;
-      const Cycle end = queue(s, stage.next, from, rest);
-      if (cost.blocked) blocked = std::max(blocked, end - from - rest);
-      close(s, next_step(s), end);
+      const Queued queued = queue(s, stage.next, from, rest);
+      if (cost.blocked) blocked = std::max(blocked, queued.end - queued.at_once);
+      close(s, next_step(s), queued.end);
     }
     const Step& step = next_step(s);
     const Cycle waits = ready(stage, program(s), step);
@@ -183,13 +189,19 @@ class Schedule {
     }
   }
 
+  /// When a background step ends, and when it would with nothing before it.
+  struct Queued {
+    Cycle end = 0, at_once = 0;
+  };
+
   /// The vector engines of a stage are a port more.
   std::uint32_t vector_port(std::size_t s) const { return static_cast<std::uint32_t>(costs_.messages().ports() + s); }
 
-  /// A background step takes its turn at every port behind those before it, and `least` cycles in any case. Its end.
-  Cycle queue(std::size_t s, std::uint32_t step, Cycle start, Cycle least) {
+  /// A background step takes its turn at every port behind those before it, and `least` cycles in any case.
+  Queued queue(std::size_t s, std::uint32_t step, Cycle start, Cycle least) {
     const BackgroundCost& cost = costs_.background(static_cast<int>(s), step);
-    double end = static_cast<double>(start + std::max(cost.alone, least));
+    const Cycle at_once = start + std::max(cost.alone, least);
+    double end = static_cast<double>(at_once);
     const auto take = [&](std::uint32_t port, double cycles) {
       double& free = port_free_[port];
       free = std::max(free, static_cast<double>(start)) + cycles;
@@ -197,8 +209,8 @@ class Schedule {
       latest_free_ = std::max(latest_free_, free);
     };
     for_each_port(s, cost.ports, cost.at, take);
-    take(vector_port(s), static_cast<double>(cost.vector_busy));
-    return rounded_up(end);
+    if (cost.vector_busy != 0) take(vector_port(s), static_cast<double>(cost.vector_busy));
+    return {rounded_up(end), at_once};
   }
 
   /// Foreground and background messages have half of a link each while both want it. By how much a foreground step that would
@@ -214,6 +226,7 @@ class Schedule {
       const double queued = free - static_cast<double>(start);
       if (queued <= 0) return;
       delay = std::max(delay, std::min(cycles, queued) - hidden);
+      if (port == vector_port(s)) return;  // its background work is older, and goes first
       free += cycles * std::min(1.0, queued / static_cast<double>(span));
       latest_free_ = std::max(latest_free_, free);
     };
@@ -318,7 +331,8 @@ class Schedule {
   const workloads::Trace& trace_;
   std::vector<Stage> stages_;
   std::vector<Cycle> ends_;
-  std::vector<double> port_free_;  ///< when background steps have been through each port
+  std::vector<std::optional<Start>> starts_;  ///< by stage, as far as they are known
+  std::vector<double> port_free_;             ///< when background steps have been through each port
   double latest_free_ = 0;
   std::unordered_map<std::uint64_t, Arrival> arrivals_;
   std::unordered_map<std::uint32_t, std::vector<Boundary>> boundaries_;
@@ -328,5 +342,59 @@ class Schedule {
 }  // namespace
 
 Prediction predict(StepCosts& costs, const workloads::Trace& trace) { return Schedule(costs, trace).run(); }
+
+namespace {
+
+/// What an optimizer computes. Its messages differ from stage to stage, but are played without the other tiles of a stage.
+std::vector<std::uint32_t> computation(const workloads::StepTemplate& optimizer) {
+  std::vector<std::uint32_t> works{~std::uint32_t{0}};
+  for (const Op& op : optimizer.ops) {
+    if (op.kind == OpKind::matrix || op.kind == OpKind::vector) works.push_back(op.work);
+  }
+  return works;
+}
+
+/// The stages on which some kind of step comes first, with what stands before it: costs are found there.
+std::set<int> stages_to_play(const workloads::Trace& first_tiles) {
+  std::set<std::vector<std::uint32_t>> known;
+  std::set<int> stages;
+  std::vector<const workloads::TileBinding*> tiles;
+  for (const workloads::TileBinding& tile : first_tiles.tiles) tiles.push_back(&tile);
+  std::sort(tiles.begin(), tiles.end(), [](const auto* a, const auto* b) { return a->stage < b->stage; });
+  for (const workloads::TileBinding* tile : tiles) {
+    std::vector<std::uint32_t> since;  // templates from the last foreground step on
+    for (const Step& step : first_tiles.programs[tile->program].steps) {
+      if (step.kind == StepKind::optimizer && first_tiles.iterations == 1) {
+        if (known.insert(computation(first_tiles.templates[step.step_template])).second) stages.insert(tile->stage);
+        continue;
+      }
+      since.push_back(step.step_template);
+      bool fresh = known.insert({step.step_template}).second;
+      if (!step.background) {
+        fresh = known.insert(since).second || fresh;
+        since = {step.step_template};
+      }
+      if (fresh) stages.insert(tile->stage);
+    }
+  }
+  return stages;
+}
+
+}  // namespace
+
+Prediction predict(const workloads::LoweringInput& input, const workloads::Mapping& mapping,
+                   const topology::RoutingPolicy& routing, CostModel model, std::uint64_t seed) {
+  workloads::validate_plan(input.plan, input.training, input.model, input.mesh);
+  std::set<int> whole;
+  if (StepCosts::same_everywhere(input.mesh)) {
+    whole = stages_to_play(workloads::lower_stages(input, mapping, {}));
+    if (input.model.tied_embeddings) whole.insert({0, input.plan.pp - 1});
+  } else {
+    for (int stage = 0; stage < input.plan.pp; ++stage) whole.insert(stage);
+  }
+  const workloads::Trace trace = workloads::lower_stages(input, mapping, whole);
+  StepCosts costs({trace, mapping, input.plan, input.hardware, input.mesh, routing, model, seed});
+  return predict(costs, trace);
+}
 
 }  // namespace wafersim::analysis

@@ -4,6 +4,7 @@
 
 #include "analysis/step_costs.h"
 #include "analysis/summary.h"
+#include "workloads/lowering.h"
 
 namespace wafersim::analysis {
 
@@ -14,8 +15,15 @@ struct Prediction {
   Breakdown breakdown;
 };
 
+/// The same of a plan that is not lowered: of its stages only those tiles are that something has to be played on, which makes
+/// no difference to the result. Where links or tiles differ from place to place, that is all of them. Throws as
+/// workloads::lower.
+Prediction predict(const workloads::LoweringInput& input, const workloads::Mapping& mapping,
+                   const topology::RoutingPolicy& routing, CostModel model, std::uint64_t seed = 1);
+
 /// Follows the programs of all stages of one replica, step by step: a step starts when those that it waits for have ended and
-/// what other stages send has arrived. The other replicas do the same at the same time. Time: the steps of one replica's stages.
+/// what other stages send has arrived. The other replicas do the same at the same time. Time: the steps of one replica's
+/// stages.
 Prediction predict(StepCosts& costs, const workloads::Trace& trace);
 
 }  // namespace wafersim::analysis

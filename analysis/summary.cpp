@@ -216,7 +216,8 @@ RunSummary summarize(const PredictedInput& input) {
   summary.iterations.completed = static_cast<int>(input.iteration_ends.size());
   summary.iterations.ends = input.iteration_ends;
   summary.iterations.mean_cycles = static_cast<double>(input.cycles) / static_cast<double>(input.iteration_ends.size());
-  summary.model_flops_per_iteration = {models::model_flops(input.model, 1), static_cast<std::uint64_t>(input.training.global_batch)};
+  summary.model_flops_per_iteration = {models::model_flops(input.model, 1),
+                                       static_cast<std::uint64_t>(input.training.global_batch)};
   summary.matrix_flops = planned_matrix_flops(input.trace);
   set_rates(input, summary);
   summary.breakdown = input.breakdown;

@@ -19,6 +19,9 @@ config::Scenario load(const ScenarioArguments& arguments) {
   if (scenario.router.routing == "balanced") {
     refuse(arguments.path, "router.routing", "'balanced' is made for the traffic of a plan");
   }
+  if (scenario.network.fidelity == models::Fidelity::analytic) {
+    refuse(arguments.path, "network.fidelity", "'analytic' predicts iterations of plans; valid: packet, ideal");
+  }
   return scenario;
 }
 

@@ -238,7 +238,8 @@ CLI::App* add_validate(CLI::App& app, ValidateArguments& arguments) {
   CLI::App* validate = app.add_subcommand("validate", "Simulate all points of a study and put cost models on trial against them");
   validate->add_option("study", arguments.study, "Study file (YAML)")->required()->type_name("STUDY");
   validate
-      ->add_option("-o,--output", arguments.directory, "Directory of the results [runs/NAME]; points that it has are not run again")
+      ->add_option("-o,--output", arguments.directory,
+                   "Directory of the results [runs/NAME]; points that it has are not run again")
       ->type_name("DIR");
   validate->add_option("-j,--jobs", arguments.jobs, "Simulations at a time [one for each processor]")
       ->type_name("N")

@@ -147,8 +147,8 @@ struct Answered {
 };
 
 using Command = std::variant<RunArguments, ReportArguments, PlotArguments, CheckArguments, TopologyArguments, TrafficArguments,
-                             SweepArguments, ValidateArguments, SearchArguments, AdviseArguments,
-                             CompareArguments, CollectiveArguments, PresetsArguments, Answered>;
+                             SweepArguments, ValidateArguments, SearchArguments, AdviseArguments, CompareArguments,
+                             CollectiveArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

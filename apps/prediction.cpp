@@ -25,8 +25,9 @@ void refuse_options(const RunArguments& arguments) {
   };
   for (const auto& [given, name] : options) {
     if (!given) continue;
-    throw Error(ExitStatus::scenario, std::string(name) + ": a prediction (network.fidelity: analytic) simulates nothing that it "
-                                                          "could show; take packet, flit or ideal");
+    throw Error(ExitStatus::scenario, std::string(name) +
+                                          ": a prediction (network.fidelity: analytic) simulates nothing that it "
+                                          "could show; take packet, flit or ideal");
   }
 }
 
@@ -34,8 +35,8 @@ void refuse_options(const RunArguments& arguments) {
 
 analysis::Prediction predict(const PreparedRun& run, models::CostModel model) {
   const workloads::Trace& trace = run.plan.trace;
-  analysis::StepCosts costs({trace, run.plan.mapping, run.scenario.plan, run.hardware, run.mesh, run.routing(),
-                             model, run.scenario.seed});
+  analysis::StepCosts costs(
+      {trace, run.plan.mapping, run.scenario.plan, run.hardware, run.mesh, run.routing(), model, run.scenario.seed});
   return analysis::predict(costs, trace);
 }
 
@@ -53,8 +54,11 @@ ExitStatus run_prediction(const RunArguments& arguments, const PreparedRun& run,
   const analysis::RunSummary summary = analysis::summarize(
       analysis::PredictedInput{scenario.model, scenario.training, run.hardware, run.mesh, run.plan.memory, run.plan.trace,
                                prediction.cycles, prediction.iteration_ends, prediction.breakdown});
-  const report::RunContext context{scenario.name, config::to_json(scenario), scenario.plan, scenario.training, run.plan.mapping,
-                                   run.hardware,  run.mesh,                  effort,        summary,           run.loads()};
+  const report::RunContext context{scenario.name,    config::to_json(scenario),
+                                   scenario.plan,    scenario.training,
+                                   run.plan.mapping, run.hardware,
+                                   run.mesh,         effort,
+                                   summary,          run.loads()};
   const topology::ExpectedLoads loads = run.routing().expected_loads(run.mesh, workloads::demands_of(run.plan.trace));
   const report::PredictionContext results{context, loads};
   report::write_prediction(directory, results);

@@ -117,7 +117,8 @@ bool exchange(Pipe& in, Pipe& out, Pipe& err, std::string_view input, Clock::tim
   bool out_open = true, err_open = true;
   while (out_open || err_open) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0 || InterruptGuard::interrupted() || printed.size() > kMostOutput || complaints.size() > kMostOutput) return false;
+    if (left <= 0 || InterruptGuard::interrupted() || printed.size() > kMostOutput || complaints.size() > kMostOutput)
+      return false;
     std::array<pollfd, 3> files{{{out_open ? out.ends[0] : -1, POLLIN, 0},
                                  {err_open ? err.ends[0] : -1, POLLIN, 0},
                                  {input.empty() ? -1 : in.ends[1], POLLOUT, 0}}};
@@ -162,8 +163,9 @@ PredictionTable::PredictionTable(const std::filesystem::path& path) : path_(path
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const auto value = positive_number(table.text(row, cycles));
     answers_[table.whole(row, point)] =
-        value ? ModelAnswer{value, std::nullopt, {}}
-              : failed(fmt::format("{}: '{}' is no number of cycles above 0", path.filename().string(), table.text(row, cycles)));
+        value
+            ? ModelAnswer{value, std::nullopt, {}}
+            : failed(fmt::format("{}: '{}' is no number of cycles above 0", path.filename().string(), table.text(row, cycles)));
   }
 }
 
@@ -176,7 +178,8 @@ ModelAnswer parse_answer(const std::string& text) {
   if (const auto value = positive_number(text)) return {value, std::nullopt, {}};
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("cycles") || !json["cycles"].is_number() || json["cycles"].get<double>() <= 0) {
-    return failed(fmt::format("printed '{}'; a number of cycles above 0 or a JSON object with 'cycles' is wanted", shown(text)));
+    return failed(
+        fmt::format("printed '{}'; a number of cycles above 0 or a JSON object with 'cycles' is wanted", shown(text)));
   }
   ModelAnswer answer{json["cycles"].get<double>(), std::nullopt, {}};
   try {
@@ -205,7 +208,8 @@ ModelAnswer ask_program(const config::StudyModel& model, const std::filesystem::
   out.close(1);
   err.close(1);
   ::fcntl(in.ends[1], F_SETFL, O_NONBLOCK);
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(model.timeout_seconds));
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(model.timeout_seconds));
   std::string printed, complaints;
   const bool over = exchange(in, out, err, scenario, deadline, printed, complaints) && program.wait(deadline);
   if (!over) {

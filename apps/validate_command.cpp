@@ -30,7 +30,8 @@ struct OwnAnswers {
 analysis::CycleParts parts_of(const analysis::Prediction& prediction) {
   const auto cycles = static_cast<double>(prediction.cycles);
   const analysis::Breakdown& share = prediction.breakdown;
-  return {cycles * share.compute, cycles * share.memory_stall, cycles * share.exposed_total(), cycles * share.bubble, cycles * share.idle};
+  return {cycles * share.compute, cycles * share.memory_stall, cycles * share.exposed_total(), cycles * share.bubble,
+          cycles * share.idle};
 }
 
 double mean_message_bytes(const workloads::Trace& trace) {
@@ -88,7 +89,8 @@ class Questioning {
     for (std::size_t m = 0; m < study_.models.size(); ++m) {
       const config::StudyModel& model = study_.models[m];
       if (model.own) continue;
-      const ModelAnswer answer = tables_[m] ? tables_[m]->answer(point.number) : ask_program(model, directory_, point.number, scenario);
+      const ModelAnswer answer =
+          tables_[m] ? tables_[m]->answer(point.number) : ask_program(model, directory_, point.number, scenario);
       trial_.models[m].answers[i] = {answer.cycles, answer.parts, answer.fault};
     }
   }
@@ -145,8 +147,8 @@ report::Trial simulated_points(const config::Study& study, const std::vector<rep
   return trial;
 }
 
-/// A model with factors for its parts, or for all its cycles where it does not tell them, fitted on every second of its answers;
-/// it answers for the others only.
+/// A model with factors for its parts, or for all its cycles where it does not tell them, fitted on every second of its
+/// answers; it answers for the others only.
 std::optional<report::TrialModel> fitted(const report::Trial& trial, const report::TrialModel& model) {
   constexpr std::size_t kLeast = 2 * analysis::kCycleParts;
   std::vector<analysis::CycleParts> parts;

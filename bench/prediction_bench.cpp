@@ -67,6 +67,18 @@ void predict_lowered_plan(benchmark::State& state) {
 }
 BENCHMARK(predict_lowered_plan)->Unit(benchmark::kMillisecond);
 
+void predict_plan(benchmark::State& state) {
+  const Gpt3 gpt3;
+  for (auto _ : state) {
+    const workloads::Mapping mapping(gpt3.plan, gpt3.mesh);
+    benchmark::DoNotOptimize(analysis::predict({gpt3.model, gpt3.training, gpt3.plan, gpt3.placement, gpt3.hardware, gpt3.mesh},
+                                               mapping, *gpt3.routing, models::CostModel::alpha_beta_contention)
+                                 .cycles);
+  }
+  state.counters["per_minute"] = benchmark::Counter(60 * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK(predict_plan)->Unit(benchmark::kMillisecond);
+
 /// 8 to 71 microbatches under gpipe and 1f1b, in turn.
 void evaluate_variant(benchmark::State& state) {
   const Gpt3 gpt3;

@@ -113,7 +113,8 @@ class Checker {
     const models::NetworkSpec& network = scenario_.network;
     if (network.fidelity == models::Fidelity::analytic || !sound({"network.fidelity", "network.cost_model"})) return;
     if (network.cost_model == models::CostModel::alpha_beta_contention) return;
-    fail("network.cost_model", fmt::format("'{}' is for predictions; it needs network.fidelity: analytic", word_of(network.cost_model)));
+    fail("network.cost_model",
+         fmt::format("'{}' is for predictions; it needs network.fidelity: analytic", word_of(network.cost_model)));
   }
 
   /// Of two keys that say the same, `winner` wins over what a preset says; the scenario itself gives only one.

@@ -22,7 +22,8 @@
 namespace wafersim::config {
 namespace {
 
-const std::vector<std::string> kStudyKeys = {"name", "scenario", "command", "set", "vary", "sample", "points", "plans_each", "seed", "list", "models"};
+const std::vector<std::string> kStudyKeys = {"name",   "scenario",   "command", "set",  "vary",  "sample",
+                                             "points", "plans_each", "seed",    "list", "models"};
 
 /// A value as YAML on one line.
 std::string flow_text(const ConfigNode& node) {
@@ -154,7 +155,8 @@ class StudyReader {
     const std::int64_t wanted = whole("points", 1, 0);
     const std::int64_t plans_each = whole("plans_each", 1, 1);
     if (!random && plans_each != 1) {
-      problems_.add(tree_.locate("plans_each"), "plans_each", "is for 'sample: random'; a grid has all plans for everything else");
+      problems_.add(tree_.locate("plans_each"), "plans_each",
+                    "is for 'sample: random'; a grid has all plans for everything else");
     }
     const auto seed = static_cast<std::uint64_t>(whole("seed", 0, 1));
     if (!random && wanted != 0) {
@@ -298,7 +300,8 @@ class StudyReader {
       for (const Choice& choice : choices) point.push_back({choice.key, choice.values[random.below(choice.values.size())]});
       const std::size_t last = std::min(study.points.size() + drawing.plans_each, drawing.wanted);
       add(point, study);
-      for (std::size_t tries = 0; study.points.size() < last && drawing.plans_each > 1 && tries < kTries * drawing.plans_each; ++tries) {
+      const std::size_t most = drawing.plans_each > 1 ? kTries * drawing.plans_each : 0;
+      for (std::size_t tries = 0; study.points.size() < last && tries < most; ++tries) {
         for (std::size_t i = 0; i < choices.size(); ++i) {
           if (choices[i].key.starts_with("plan.")) point[i].value = choices[i].values[random.below(choices[i].values.size())];
         }
@@ -314,7 +317,8 @@ class StudyReader {
       return;
     }
     if (!node->is_list() || node->children.empty()) {
-      problems_.add(node->where, "models", "must be a list of cost models: words (" + cost_models() + "), or {name, csv or command}");
+      problems_.add(node->where, "models",
+                    "must be a list of cost models: words (" + cost_models() + "), or {name, csv or command}");
       return;
     }
     for (const ConfigNode& item : node->children) {
@@ -337,7 +341,8 @@ class StudyReader {
     for (const auto& [word, value] : Words<models::CostModel>::list) {
       if (item.text == word) return {word, value, {}, {}, 60};
     }
-    problems_.add(item.where, "models", fmt::format("'{}' is not known; valid: {}, or a map {{name, csv or command}}", item.text, cost_models()));
+    problems_.add(item.where, "models",
+                  fmt::format("'{}' is not known; valid: {}, or a map {{name, csv or command}}", item.text, cost_models()));
     return {item.text, std::nullopt, {}, {}, 60};
   }
 
@@ -355,7 +360,8 @@ class StudyReader {
       } else if (member.key == "csv" && member.is_scalar()) {
         model.table = beside(member.text);
         if (!std::filesystem::is_regular_file(model.table)) {
-          problems_.add(member.where, "models.csv", fmt::format("'{}' is no file; it is looked for beside the study", member.text));
+          problems_.add(member.where, "models.csv",
+                        fmt::format("'{}' is no file; it is looked for beside the study", member.text));
         }
       } else if (member.key == "command" && member.is_list() && !member.children.empty()) {
         for (const ConfigNode& word : member.children) model.command.push_back(word.text);

@@ -34,7 +34,8 @@ std::vector<LinkLoad> link_loads(const PredictionContext& prediction) {
     const double bytes = static_cast<double>(prediction.loads.parts[link]) / parts;
     result.push_back({link, bytes, bytes / run.hardware.link(of).bytes_per_cycle.to_double() / cycles});
   }
-  std::stable_sort(result.begin(), result.end(), [](const LinkLoad& a, const LinkLoad& b) { return a.utilization > b.utilization; });
+  std::stable_sort(result.begin(), result.end(),
+                   [](const LinkLoad& a, const LinkLoad& b) { return a.utilization > b.utilization; });
   return result;
 }
 
@@ -88,7 +89,8 @@ std::string prediction_summary(const PredictionContext& prediction) {
                       percent(parts.bubble), percent(parts.idle));
   for (std::size_t axis = 0; axis < parts.exposed.size(); ++axis) {
     if (parts.exposed[axis] == 0) continue;
-    text += fmt::format(", exposed {} {}", workloads::to_string(static_cast<workloads::Axis>(axis)), percent(parts.exposed[axis]));
+    text +=
+        fmt::format(", exposed {} {}", workloads::to_string(static_cast<workloads::Axis>(axis)), percent(parts.exposed[axis]));
   }
   return text + "\n";
 }

@@ -110,9 +110,9 @@ void write_run(const fs::path& directory, const RunContext& run, const Streamed&
 
 void write_prediction(const fs::path& directory, const PredictionContext& prediction) {
   create(directory);
-  for (const char* name : {kSummaryFile, kReportFile, kMessagesFile, kTimelineFile, kTilesFile, kRanksFile, kLinksFile, kStepsFile,
-                           kMemoryFile, kTileWindowsFile, kLinkWindowsFile, kStepCyclesFile, kOperationsFile, kLatencyFile,
-                           kSpansFile, kBubblesFile, kFlowsFile}) {
+  for (const char* name : {kSummaryFile, kReportFile, kMessagesFile, kTimelineFile, kTilesFile, kRanksFile, kLinksFile,
+                           kStepsFile, kMemoryFile, kTileWindowsFile, kLinkWindowsFile, kStepCyclesFile,
+                           kOperationsFile, kLatencyFile, kSpansFile, kBubblesFile, kFlowsFile}) {
     remove_file(directory / name);
   }
   write_file(directory / kSummaryFile, prediction_text(prediction));

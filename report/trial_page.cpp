@@ -37,7 +37,9 @@ struct LogScale {
   LogScale(double least, double most) : low(std::floor(std::log10(least) * 2) / 2), high(std::ceil(std::log10(most) * 2) / 2) {
     if (high <= low) high = low + 1;
   }
-  double at(double value, double from, double to) const { return from + (std::log10(value) - low) / (high - low) * (to - from); }
+  double at(double value, double from, double to) const {
+    return from + (std::log10(value) - low) / (high - low) * (to - from);
+  }
 };
 
 struct Dot {
@@ -46,8 +48,9 @@ struct Dot {
 };
 
 void draw_dot(Svg& svg, double x, double y, const std::string& title) {
-  svg.raw(fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.6\" fill=\"{}\" fill-opacity=\"0.55\"><title>{}</title></circle>", x, y,
-                      kPoint, text_of(title)));
+  svg.raw(
+      fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.6\" fill=\"{}\" fill-opacity=\"0.55\"><title>{}</title></circle>",
+                  x, y, kPoint, text_of(title)));
 }
 
 void draw_frame(Svg& svg, const LogScale& x, const char* x_title, const char* y_title) {
@@ -119,8 +122,9 @@ std::string row(const std::vector<std::string>& cells, const char* kind = "td") 
 }
 
 std::string model_table(const Trial& trial) {
-  std::string html = "<table>\n" + row({"model", "points", "no answer", "MAPE", "median", "p95", "max", "bias", "R²", "Kendall τ",
-                                         "groups", "picks the best", "regret", "worst regret", "top-3 regret"}, "th");
+  std::string html = "<table>\n" + row({"model", "points", "no answer", "MAPE", "median", "p95", "max", "bias", "R²",
+                                        "Kendall τ", "groups", "picks the best", "regret", "worst regret", "top-3 regret"},
+                                       "th");
   for (const TrialModel& model : trial.models) {
     const TrialScores of = scores(trial, model);
     const auto& [points, mape, median, p95, worst, bias, r2, tau] = of.errors;
@@ -139,8 +143,8 @@ std::string class_table(const Trial& trial, const TrialModel& model) {
                      row({"by", "value", "points", "MAPE", "p95", "max", "bias", "Kendall τ"}, "th");
   for (const TrialClass& each : classes(trial, model)) {
     const analysis::ErrorStatistics& errors = each.errors;
-    html += row({each.by, each.value, std::to_string(errors.points), percent(errors.mape), percent(errors.p95), percent(errors.worst),
-                 percent(errors.bias), fmt::format("{:.3f}", errors.tau)});
+    html += row({each.by, each.value, std::to_string(errors.points), percent(errors.mape), percent(errors.p95),
+                 percent(errors.worst), percent(errors.bias), fmt::format("{:.3f}", errors.tau)});
   }
   return html + "</table></details>\n";
 }
@@ -155,8 +159,9 @@ std::string worst_table(const Trial& trial, const TrialModel& model) {
     const auto cycles = [&](double value) {
       return failure.part ? human_count(static_cast<std::uint64_t>(std::llround(value))) : std::string("-");
     };
-    html += row({std::to_string(point.number), percent(failure.error), failure.part ? analysis::to_string(*failure.part) : "not told",
-                 cycles(failure.part_predicted), cycles(failure.part_simulated), join(settings, "  ")});
+    html += row({std::to_string(point.number), percent(failure.error),
+                 failure.part ? analysis::to_string(*failure.part) : "not told", cycles(failure.part_predicted),
+                 cycles(failure.part_simulated), join(settings, "  ")});
   }
   return html + "</table></details>\n";
 }
@@ -171,8 +176,8 @@ std::string fault_table(const Trial& trial, const TrialModel& model) {
     html += row({std::to_string(trial.points[i].number), answer.fault});
   }
   if (count == 0) return {};
-  return fmt::format("<details open><summary>{} points without an answer</summary><table>\n", count) + row({"point", "why"}, "th") + html +
-         "</table></details>\n";
+  return fmt::format("<details open><summary>{} points without an answer</summary><table>\n", count) +
+         row({"point", "why"}, "th") + html + "</table></details>\n";
 }
 
 std::string factor_text(const TrialModel& model) {
@@ -204,7 +209,8 @@ std::string trial_page(const Trial& trial) {
       "text-align: right; vertical-align: top }} td:first-child, th:first-child, td:last-child {{ text-align: left }}\n"
       ".plots svg {{ margin-right: 1em }} summary {{ cursor: pointer; font-weight: bold }} details {{ overflow-x: auto }}\n"
       "</style></head><body>\n<h1>{0}: cost models on trial</h1>\n"
-      "<p>{1} points simulated, {2} failed. An error is predicted / simulated - 1. Points that differ in keys of the plan only compete "
+      "<p>{1} points simulated, {2} failed. An error is predicted / simulated - 1. Points that differ in keys of the plan only "
+      "compete "
       "with each other: regret is what is lost by taking the plan that the model likes best, instead of the fastest.</p>\n",
       text_of(trial.name), trial.points.size(), trial.failed_points);
   html += model_table(trial);

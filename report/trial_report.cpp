@@ -266,13 +266,15 @@ std::string trial_text(const Trial& trial) {
   std::string text = fmt::format("{}: {} points simulated, {} failed\n", trial.name, trial.points.size(), trial.failed_points);
   std::size_t width = 5;
   for (const TrialModel& model : trial.models) width = std::max(width, model.name.size());
-  text += fmt::format("  {:<{}}  {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>7} {:>7} {:>9} {:>9}\n", "model", width, "points", "MAPE",
-                      "median", "p95", "max", "bias", "R^2", "tau", "best", "regret", "top 3");
+  text += fmt::format("  {:<{}}  {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>7} {:>7} {:>9} {:>9}\n", "model", width, "points",
+                      "MAPE", "median", "p95", "max", "bias", "R^2", "tau", "best", "regret", "top 3");
   for (const TrialModel& model : trial.models) {
     const TrialScores of = scores(trial, model);
     const auto& [points, mape, median, p95, worst, bias, r2, tau] = of.errors;
     text += fmt::format("  {:<{}}  {:>6}", model.name, width, points);
-    if (points > 0) text += fmt::format(" {:>9} {:>9} {:>9} {:>9} {:>9} {:>8.4f} {:>7.4f}", percent_text(mape), percent_text(median), percent_text(p95), percent_text(worst), percent_text(bias), r2, tau);
+    if (points > 0)
+      text += fmt::format(" {:>9} {:>9} {:>9} {:>9} {:>9} {:>8.4f} {:>7.4f}", percent_text(mape), percent_text(median),
+                          percent_text(p95), percent_text(worst), percent_text(bias), r2, tau);
     if (of.choices.groups > 0) {
       text += fmt::format(" {:>5.0f} % {:>9} {:>9}", 100 * of.choices.best_picked, percent_text(of.choices.regret),
                           percent_text(of.choices.top3_regret));
@@ -282,7 +284,8 @@ std::string trial_text(const Trial& trial) {
   for (const TrialModel& model : trial.models) {
     std::map<std::string, std::vector<std::uint64_t>> faults;
     for (std::size_t i = 0; i < model.answers.size(); ++i) {
-      if (!model.answers[i].cycles && !model.answers[i].left_out) faults[model.answers[i].fault].push_back(trial.points[i].number);
+      if (!model.answers[i].cycles && !model.answers[i].left_out)
+        faults[model.answers[i].fault].push_back(trial.points[i].number);
     }
     for (const auto& [fault, points] : faults) {
       const std::string more = points.size() > 1 ? fmt::format(" and {} more", points.size() - 1) : "";

@@ -21,16 +21,16 @@ struct TrialPoint {
   std::uint64_t number = 0;
   std::vector<StudySetting> settings;
   double cycles = 0;
-  analysis::CycleParts parts{};          ///< its cycles by what they are spent on
-  std::string bound;                     ///< the axis whose messages are exposed most, or "compute"
-  double link_load = 0;                  ///< utilization of the most used link
-  double queueing = 0;                   ///< cycles that packets wait for that link, for each cycle that it is busy
-  std::optional<double> message_bytes;   ///< of a message on the average
-  std::size_t group = 0;                 ///< points with equal numbers differ in keys of the plan only
+  analysis::CycleParts parts{};         ///< its cycles by what they are spent on
+  std::string bound;                    ///< the axis whose messages are exposed most, or "compute"
+  double link_load = 0;                 ///< utilization of the most used link
+  double queueing = 0;                  ///< cycles that packets wait for that link, for each cycle that it is busy
+  std::optional<double> message_bytes;  ///< of a message on the average
+  std::size_t group = 0;                ///< points with equal numbers differ in keys of the plan only
 };
 
-/// The point that a summary.json describes; number, settings, message size and group are the caller's. Throws IoError when it has
-/// no cycles or breakdown.
+/// The point that a summary.json describes; number, settings, message size and group are the caller's. Throws IoError when it
+/// has no cycles or breakdown.
 TrialPoint trial_point(const std::string& summary);
 /// cycles x breakdown of a summary.json or of a user's answer. Throws IoError when it lacks a part.
 analysis::CycleParts cycle_parts(const std::string& json);
@@ -65,7 +65,7 @@ TrialScores scores(const Trial& trial, const TrialModel& model);
 
 /// The errors of a model on the points that have something in common.
 struct TrialClass {
-  std::string by;     ///< "bound by", "link load", "plan.tp"
+  std::string by;  ///< "bound by", "link load", "plan.tp"
   std::string value;
   analysis::ErrorStatistics errors;
 };

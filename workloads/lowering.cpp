@@ -31,8 +31,12 @@ class Lowering {
     trace_.iterations = input.training.iterations;
   }
 
-  Trace run() {
-    for (const Ranks& ranks : plan_.all()) bind(ranks);
+  /// Of the tiles for which `wanted` holds.
+  template <class Wanted>
+  Trace run(const Wanted& wanted) {
+    for (const Ranks& ranks : plan_.all()) {
+      if (wanted(ranks)) bind(ranks);
+    }
     std::sort(trace_.tiles.begin(), trace_.tiles.end(),
               [](const TileBinding& a, const TileBinding& b) { return a.tile < b.tile; });
     return std::move(trace_);
@@ -139,11 +143,23 @@ class Lowering {
 LoweredPlan lower(const LoweringInput& input) {
   validate_plan(input.plan, input.training, input.model, input.mesh);
   Mapping mapping(input.plan, input.mesh);
-  Trace trace = Lowering(input, mapping).run();
+  Trace trace = Lowering(input, mapping).run([](const Ranks&) { return true; });
   const std::vector<TileBound> bounds = bound_tiles(trace, in_flight_by_stage(input));
   place_memory(trace, bounds, input.placement, input.hardware);
   MemoryBound bound = memory_bound(trace, bounds, input.hardware);
   return {std::move(mapping), std::move(trace), std::move(bound)};
+}
+
+Trace lower_stages(const LoweringInput& input, const Mapping& mapping, const std::set<int>& whole) {
+  Trace trace = Lowering(input, mapping).run([&whole](const Ranks& ranks) {
+    Ranks first;
+    first.pp = ranks.pp;
+    return whole.contains(ranks.pp) || ranks == first;
+  });
+  if (input.hardware.dram_capacity != 0) {
+    place_memory(trace, bound_tiles(trace, in_flight_by_stage(input)), input.placement, input.hardware);
+  }
+  return trace;
 }
 
 }  // namespace wafersim::workloads

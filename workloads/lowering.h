@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "models/hardware.h"
@@ -51,6 +52,10 @@ struct LoweredPlan {
   Trace trace;
   MemoryBound memory;
 };
+
+/// A part of the trace of a valid plan on its mapping: of stages in `whole` every tile, of others the first tile of the first
+/// replica. Not to be run: the other ends of messages are missing.
+Trace lower_stages(const LoweringInput& input, const Mapping& mapping, const std::set<int>& whole);
 
 /// Lowers a plan into a trace: validates, maps, schedules. Throws PlanError when the plan cannot run.
 LoweredPlan lower(const LoweringInput& input);

@@ -66,7 +66,8 @@ TEST(ErrorStatistics, TheP95IsTheSmallestThat95PercentDoNotExceed) {
 
 /// Group 0: the model's favourite is the second fastest, 20 % slower. Group 1: it picks the fastest. Group 2 has one point.
 TEST(ChoiceStatistics, RegretIsWhatTheFavouriteCosts) {
-  const ChoiceStatistics choices = choice_statistics({1, 2, 3, 4, 5, 1, 9}, {120, 100, 150, 500, 300, 200, 1}, {0, 0, 0, 1, 1, 1, 2});
+  const ChoiceStatistics choices =
+      choice_statistics({1, 2, 3, 4, 5, 1, 9}, {120, 100, 150, 500, 300, 200, 1}, {0, 0, 0, 1, 1, 1, 2});
   EXPECT_EQ(choices.groups, 2U);
   EXPECT_DOUBLE_EQ(choices.best_picked, 0.5);
   EXPECT_NEAR(choices.regret, 0.1, 1e-12);

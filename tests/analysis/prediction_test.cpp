@@ -20,8 +20,9 @@ using workloads::LoweringFixture;
 using workloads::PipelineSchedule;
 using enum workloads::PipelineSchedule;
 
-Prediction predict(const workloads::LoweredPlan& lowered, const workloads::PlanSpec& plan, const models::HardwareModel& hardware,
-                   const topology::Mesh& mesh, CostModel model, const std::string& routing = "xy") {
+Prediction predict(const workloads::LoweredPlan& lowered, const workloads::PlanSpec& plan,
+                   const models::HardwareModel& hardware, const topology::Mesh& mesh, CostModel model,
+                   const std::string& routing = "xy") {
   const auto policy = topology::make_routing_policy(routing, mesh);
   analysis::StepCosts costs({lowered.trace, lowered.mapping, plan, hardware, mesh, *policy, model, 1});
   return analysis::predict(costs, lowered.trace);
@@ -29,9 +30,9 @@ Prediction predict(const workloads::LoweredPlan& lowered, const workloads::PlanS
 
 Cycle simulated(const workloads::LoweredPlan& lowered, const models::HardwareModel& hardware, const topology::Mesh& mesh,
                 const std::string& routing = "xy") {
-  return isolated_numbers([&] {
-    return std::vector<std::uint64_t>{run_trace(mesh, hardware, lowered.trace, {}, routing).cycles};
-  }).front();
+  return isolated_numbers(
+             [&] { return std::vector<std::uint64_t>{run_trace(mesh, hardware, lowered.trace, {}, routing).cycles}; })
+      .front();
 }
 
 models::HardwareModel hardware_of(const LoweringFixture& fixture, models::Fidelity fidelity) {
@@ -126,6 +127,12 @@ TEST(Prediction, OrdersRandomPlansAsTheSimulationDoes) {
         predict(lowered, plan.fixture.plan, hardware, mesh, CostModel::alpha_beta_contention, plan.router.routing);
     const Prediction free = predict(lowered, plan.fixture.plan, hardware, mesh, CostModel::roofline, plan.router.routing);
     EXPECT_LE(free.cycles, prediction.cycles) << plan.text;
+    const auto policy = topology::make_routing_policy(plan.router.routing, mesh);
+    const Prediction unlowered = analysis::predict(
+        {plan.fixture.model, plan.fixture.training, plan.fixture.plan, plan.fixture.placement, hardware, mesh}, lowered.mapping,
+        *policy, CostModel::alpha_beta_contention);
+    EXPECT_EQ(unlowered.cycles, prediction.cycles) << plan.text;
+    EXPECT_EQ(unlowered.iteration_ends, prediction.iteration_ends) << plan.text;
     EXPECT_NEAR(prediction.breakdown.total(), 1, 1e-6) << plan.text;
     predicted.push_back(static_cast<double>(prediction.cycles));
     measured.push_back(static_cast<double>(simulated(lowered, hardware, mesh, plan.router.routing)));

@@ -29,7 +29,7 @@ Cycle played(const workloads::Trace& trace, const topology::Mesh& mesh, const mo
   const auto routing = topology::make_routing("xy", mesh);
   const sim::CompiledTrace code(trace, hardware);
   analysis::MessageTiming timing(hardware, mesh, *routing, model);
-  analysis::StepReplay replay(code, hardware, timing, mesh);
+  analysis::StepReplay replay(code, hardware, timing, mesh, {});
   std::vector<analysis::PlayedTile> tiles;
   for (const workloads::TileBinding& binding : trace.tiles) {
     analysis::PlayedTile& tile = tiles.emplace_back();
@@ -94,7 +94,9 @@ TEST(StepReplay, LinesEqualTheirFormula) {
   const models::HardwareModel hardware = machine();
   const Cycle step = models::message_latency(hardware, 1320, 1);
   for (const topology::Shape shape : {topology::Shape{1, 2}, {1, 5}, {1, 8}, {5, 1}, {2, 4}, {3, 3}}) {
-    const CollectiveCase line{.mesh = shape, .algorithm = Collective::line, .kind = CollectiveKind::all_gather,
+    const CollectiveCase line{.mesh = shape,
+                              .algorithm = Collective::line,
+                              .kind = CollectiveKind::all_gather,
                               .bytes = static_cast<Bytes>(shape.size()) * 1320};
     EXPECT_EQ(played_collective(line, hardware), static_cast<Cycle>(shape.size() - 1) * step) << topology::to_string(shape);
   }
@@ -105,7 +107,8 @@ TEST(StepReplay, CollectivesTakeAsLongAsTheySimulate) {
   const models::HardwareModel hardware = plain_hardware(Bytes{1} << 20, Rational(16), 2, 3);
   for (const Collective algorithm : {Collective::ring, Collective::line, Collective::rows_cols, Collective::tree}) {
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
-      const CollectiveCase collective{.mesh = {4, 4}, .algorithm = algorithm, .kind = kind, .bytes = 16 * 1320, .elements = 16 * 5};
+      const CollectiveCase collective{
+          .mesh = {4, 4}, .algorithm = algorithm, .kind = kind, .bytes = 16 * 1320, .elements = 16 * 5};
       const Cycle simulated = collective_cycles(collective, hardware), predicted = played_collective(collective, hardware);
       EXPECT_NEAR(static_cast<double>(predicted), static_cast<double>(simulated), 0.01 * static_cast<double>(simulated))
           << workloads::to_string(algorithm) << ", kind " << static_cast<int>(kind);

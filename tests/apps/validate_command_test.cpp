@@ -68,8 +68,9 @@ TEST_F(ValidateCommand, PutsOurModelsOnTrial) {
 /// What `run` predicts is what `validate` has of the same scenario.
 TEST_F(ValidateCommand, PredictsWhatARunPredicts) {
   ASSERT_EQ(validate("models: [alpha_beta]\n").status, 0);
-  ASSERT_EQ(place_.wafersim("run small.yaml -o alone --quiet --set network.fidelity=analytic --set network.cost_model=alpha_beta "
-                            "--set wafer.link.bandwidth='16 B/cycle' --set plan.schedule=1f1b")
+  ASSERT_EQ(place_
+                .wafersim("run small.yaml -o alone --quiet --set network.fidelity=analytic --set network.cost_model=alpha_beta "
+                          "--set wafer.link.bandwidth='16 B/cycle' --set plan.schedule=1f1b")
                 .status,
             0);
   const auto alone = nlohmann::json::parse(place_.read("alone/summary.json"));
@@ -107,11 +108,12 @@ TEST_F(ValidateCommand, UserModelsThatFailAreReportedPointByPoint) {
   for (const char* name : {"crash", "hang", "rubbish", "negative", "flood", "missing"}) EXPECT_EQ(faults(name), 4) << name;
   EXPECT_EQ(faults("table"), 2);
   EXPECT_EQ(model(all, "table")["errors"]["points"], 2);
-  for (const char* text : {"picky: point 2: exit status 3: no", "crash: point 1 and 3 more: ended by signal 11",
-                           "hang: point 1 and 3 more: no answer within 0.2 s", "rubbish: point 1 and 3 more: printed 'about a million'",
-                           "flood: point 1 and 3 more: printed more than 1 MiB", "table: point 3: table.csv has no point 3",
-                           "table: point 2: table.csv: 'rubbish' is no number of cycles above 0",
-                           "missing: point 1 and 3 more: exit status 127: No such file or directory"}) {
+  for (const char* text :
+       {"picky: point 2: exit status 3: no", "crash: point 1 and 3 more: ended by signal 11",
+        "hang: point 1 and 3 more: no answer within 0.2 s", "rubbish: point 1 and 3 more: printed 'about a million'",
+        "flood: point 1 and 3 more: printed more than 1 MiB", "table: point 3: table.csv has no point 3",
+        "table: point 2: table.csv: 'rubbish' is no number of cycles above 0",
+        "missing: point 1 and 3 more: exit status 127: No such file or directory"}) {
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << "\n" << outcome.out;
   }
 }
@@ -133,7 +135,8 @@ print(1000 * int(scenario["wafer"]["link"]["bandwidth"].split()[0]))
 }
 
 TEST_F(ValidateCommand, FaultsOfTheStudyAreNamed) {
-  const Outcome outcome = validate("models: [magic, {name: a, csv: none.csv}, {name: b}, {name: b, command: [x], timeout: 3}]\n");
+  const Outcome outcome =
+      validate("models: [magic, {name: a, csv: none.csv}, {name: b}, {name: b, command: [x], timeout: 3}]\n");
   EXPECT_EQ(outcome.status, 2);
   for (const char* text : {"'magic' is not known; valid: alpha_beta_contention, alpha_beta, roofline", "'none.csv' is no file",
                            "has either csv or command", "two models have the name 'b'", "models.timeout"}) {

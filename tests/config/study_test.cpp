@@ -119,5 +119,31 @@ TEST_F(StudyFile, SizesAreBounded) {
   EXPECT_NE(faults("- a\n").find("a study must be a map of keys"), std::string::npos);
 }
 
+/// Points in a row that share everything but their plans.
+TEST_F(StudyFile, PlansOfARandomStudyCompete) {
+  const Study study = load(
+      "scenario: base.yaml\nsample: random\npoints: 12\nplans_each: 4\nvary:\n"
+      "  wafer.mesh: [2x2, 4x4, 2x8, 8x8, 4x8, 16x16]\n  plan.tp: [1, 2, 4]\n  plan.pp: [1, 2, 4]\n");
+  ASSERT_EQ(study.points.size(), 12U);
+  for (std::size_t i = 0; i < study.points.size(); ++i) {
+    EXPECT_EQ(study.points[i][0], study.points[i - i % 4][0]) << i;
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(study.points[i], study.points[j]);
+  }
+  EXPECT_NE(faults("scenario: base.yaml\nplans_each: 4\nvary: {plan.tp: [1]}\n").find("plans_each"), std::string::npos);
+}
+
+TEST_F(StudyFile, ModelsAreOursUnlessGiven) {
+  const Study all = load("scenario: base.yaml\nvary: {plan.tp: [1]}\n");
+  ASSERT_EQ(all.models.size(), 3U);
+  EXPECT_EQ(all.models[0].own, models::CostModel::alpha_beta_contention);
+  const Study own = load(
+      "scenario: base.yaml\nvary: {plan.tp: [1]}\nmodels:\n  - roofline\n"
+      "  - {name: mine, command: [./model.py, fast], timeout: 2 s}\n");
+  ASSERT_EQ(own.models.size(), 2U);
+  EXPECT_EQ(own.models[0].own, models::CostModel::roofline);
+  EXPECT_EQ(own.models[1].command, (std::vector<std::string>{(folder_ / "model.py").string(), "fast"}));
+  EXPECT_DOUBLE_EQ(own.models[1].timeout_seconds, 2);
+}
+
 }  // namespace
 }  // namespace wafersim::config
