@@ -76,17 +76,17 @@ PlanEstimate PlanPredictor::estimate(const PlanPoint& point) const {
     const int members = traffic.members();
     if (members < 2) continue;
     const double stages = traffic.axis == Axis::pp ? 1 : static_cast<double>(traffic.span(Axis::pp).count) / plan.pp;
-    bytes += static_cast<double>(traffic.times) * static_cast<double>(traffic.bytes()) * sent_share(traffic.pattern, members) * stages;
+    bytes += static_cast<double>(traffic.times) * static_cast<double>(traffic.bytes()) * sent_share(traffic.pattern, members) *
+             stages;
   }
   cycles += bytes / hardware.link_bytes_per_cycle.to_double();
 
   const auto parameters = static_cast<double>(models::count_parameters(model).total(model.layers));
   const auto shared = [&plan](bool by_replicas, Bytes of) { return static_cast<double>(of) / (by_replicas ? plan.dp : 1); };
-  const double per_parameter =
-      shared(plan.shards_parameters(), workloads::element_bytes(point.training.precision)) +
-      shared(plan.shards_gradients(), workloads::gradient_bytes(point.training)) +
-      shared(plan.shards_optimizer(),
-             workloads::optimizer_bytes_per_parameter(point.training.optimizer, point.training.precision));
+  const double per_parameter = shared(plan.shards_parameters(), workloads::element_bytes(point.training.precision)) +
+                               shared(plan.shards_gradients(), workloads::gradient_bytes(point.training)) +
+                               shared(plan.shards_optimizer(), workloads::optimizer_bytes_per_parameter(
+                                                                   point.training.optimizer, point.training.precision));
   const double cuts = static_cast<double>(plan.tp) * plan.tatp * plan.pp * plan.ep;
   return {cycles * bubble_factor(plan, microbatches), parameters * per_parameter / cuts};
 }
@@ -115,7 +115,8 @@ PlanVerdict PlanPredictor::ask(const PlanPoint& point) {
     if (!lowered.memory.fits) return verdict;
     const std::shared_ptr<const topology::RoutingPolicy> policy = routes(lowering, lowered.trace);
     workloads::check_routes(lowered.trace, ground_.mesh, *policy);
-    StepCosts costs({lowered.trace, lowered.mapping, placed.plan, hardware, ground_.mesh, *policy, ground_.cost_model, ground_.seed});
+    StepCosts costs(
+        {lowered.trace, lowered.mapping, placed.plan, hardware, ground_.mesh, *policy, ground_.cost_model, ground_.seed});
     verdict.cycles = analysis::predict(costs, lowered.trace).cycles;
     verdict.outcome = PlanVerdict::Outcome::predicted;
   } catch (const PlanError& error) {

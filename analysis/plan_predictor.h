@@ -49,8 +49,8 @@ struct PlanGround {
   MappingChooser choose_mapping;
 };
 
-/// Predicts plans by the analytic model (docs/model-analytic.md): the same cycles as `network.fidelity: analytic`. May be asked by
-/// many threads; what it has been asked before it remembers.
+/// Predicts plans by the analytic model (docs/model-analytic.md): the same cycles as `network.fidelity: analytic`. May be asked
+/// by many threads; what it has been asked before it remembers.
 class PlanPredictor {
  public:
   explicit PlanPredictor(PlanGround ground) : ground_(std::move(ground)) {}
@@ -71,8 +71,9 @@ class PlanPredictor {
 
   PlanGround ground_;
   std::mutex mutex_;
-  std::map<std::string, PlanVerdict> known_;                                 ///< by text of the plan
-  std::map<std::string, std::shared_ptr<const topology::RoutingPolicy>> routes_;  ///< by name, that do not depend on the traffic
+  std::map<std::string, PlanVerdict> known_;  ///< by text of the plan
+  std::map<std::string, std::shared_ptr<const topology::RoutingPolicy>>
+      routes_;  ///< by name, that do not depend on the traffic
 };
 
 }  // namespace wafersim::analysis

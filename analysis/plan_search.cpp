@@ -88,7 +88,7 @@ class Searcher {
   };
   /// What is known of plans with the same degrees.
   struct Degrees {
-    double factor = 0;   ///< predicted / estimated cycles of the fastest; 0 before the first prediction
+    double factor = 0;  ///< predicted / estimated cycles of the fastest; 0 before the first prediction
     double fastest = 0;
     double penalty = 1;  ///< of refusals
     std::vector<Weight> too_heavy;

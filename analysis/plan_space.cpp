@@ -83,7 +83,8 @@ const char* to_string(PlanFamily family) {
 std::string plan_text(const PlanPoint& point) {
   const PlanSpec& plan = point.plan;
   std::string degrees;
-  for (const auto& [name, degree] : {std::pair{"dp", plan.dp}, {"ep", plan.ep}, {"tp", plan.tp}, {"tatp", plan.tatp}, {"pp", plan.pp}}) {
+  for (const auto& [name, degree] :
+       {std::pair{"dp", plan.dp}, {"ep", plan.ep}, {"tp", plan.tp}, {"tatp", plan.tatp}, {"pp", plan.pp}}) {
     if (degree > 1) degrees += fmt::format("{}{} {}", degrees.empty() ? "" : " x ", name, degree);
   }
   std::string text = degrees.empty() ? "dp 1" : degrees;
@@ -92,7 +93,8 @@ std::string plan_text(const PlanPoint& point) {
   if (plan.pp > 1) text += fmt::format(", {}", to_string(plan.schedule));
   if (plan.virtual_stages > 1) text += fmt::format(" {}", plan.virtual_stages);
   if (plan.dp > 1) text += fmt::format(", zero {}", plan.zero);
-  if (point.training.recompute != models::Recompute::none) text += fmt::format(", recompute {}", workloads::to_string(point.training.recompute));
+  if (point.training.recompute != models::Recompute::none)
+    text += fmt::format(", recompute {}", workloads::to_string(point.training.recompute));
   return text + fmt::format(", microbatch {}", point.training.microbatch);
 }
 
@@ -256,7 +258,8 @@ void PlanSpace::add_choices(std::uint32_t number) {
     zeros = megatron ? std::vector{0, 1} : std::vector{0, 1, 2, 3};
   }
   std::vector<models::Recompute> recomputes{models::Recompute::none, models::Recompute::full};
-  if (request_.model.attention_kernel == models::AttentionKernel::materialized) recomputes.push_back(models::Recompute::selective);
+  if (request_.model.attention_kernel == models::AttentionKernel::materialized)
+    recomputes.push_back(models::Recompute::selective);
   if (kept(PlanKey::recompute)) recomputes = {base.training.recompute};
   std::vector<std::int64_t> microbatches{base.training.microbatch};
   if (!kept(PlanKey::microbatch)) microbatches = divisors(std::max<std::int64_t>(1, base.training.global_batch / plan.dp));

@@ -30,8 +30,8 @@ struct PlanPoint {
   std::string routing;
 };
 
-/// "dp 4 x tp 8 x pp 2, sp megatron, 1f1b, zero 1, recompute full, microbatch 2"; degrees of 1 and what says nothing is left out.
-/// Without the mapping and the routing.
+/// "dp 4 x tp 8 x pp 2, sp megatron, 1f1b, zero 1, recompute full, microbatch 2"; degrees of 1 and what says nothing is left
+/// out. Without the mapping and the routing.
 std::string plan_text(const PlanPoint& point);
 /// "tp block 2x4, pp snake 2x2, order tp pp dp"; "default" without entries.
 std::string mapping_text(const workloads::PlanSpec& plan);
@@ -46,12 +46,12 @@ struct PlanSpaceRequest {
 
 /// All valid plans of a family on a wafer, by number.
 ///
-/// Degrees of tp, tatp, sp and pp are divisors of the number of tiles of the mesh, those of ep divisors of the number of experts;
-/// dp is the largest number that divides the batch, for which there are tiles and which the standard mapping can lay out. Degrees
-/// that leave more tiles idle than half of what the fullest use are left out. For each: kinds of sequence parallelism; schedules,
-/// interleaved with 2, 4, 8, ... chunks; zero 0 to 3 with several replicas; recomputation (selective where it means something);
-/// microbatches that divide a replica's batch. A key that decides nothing has one value: 1f1b with one stage, zero 0 with one
-/// replica. What is valid is up to workloads::validate_plan().
+/// Degrees of tp, tatp, sp and pp are divisors of the number of tiles of the mesh, those of ep divisors of the number of
+/// experts; dp is the largest number that divides the batch, for which there are tiles and which the standard mapping can lay
+/// out. Degrees that leave more tiles idle than half of what the fullest use are left out. For each: kinds of sequence
+/// parallelism; schedules, interleaved with 2, 4, 8, ... chunks; zero 0 to 3 with several replicas; recomputation (selective
+/// where it means something); microbatches that divide a replica's batch. A key that decides nothing has one value: 1f1b with
+/// one stage, zero 0 with one replica. What is valid is up to workloads::validate_plan().
 class PlanSpace {
  public:
   explicit PlanSpace(const PlanSpaceRequest& request);

@@ -31,7 +31,8 @@ void require_preset(const char* option, const std::string& name, const std::stri
 }
 
 /// A scenario of one cell, with nothing of a plan. A table of learned positions grows with the sequence.
-config::Scenario scenario_of(const AdviseArguments& arguments, const fs::path& work, const std::string& model, std::uint64_t sequence) {
+config::Scenario scenario_of(const AdviseArguments& arguments, const fs::path& work, const std::string& model,
+                             std::uint64_t sequence) {
   const std::string name = fmt::format("{}-{}", model, sequence);
   const fs::path file = work / (name + ".yaml");
   report::write_file(file, fmt::format("name: {}\nwafer: {{preset: {}}}\nmodel: {{preset: {}, sequence: 1}}\n"
@@ -40,7 +41,8 @@ config::Scenario scenario_of(const AdviseArguments& arguments, const fs::path& w
   const config::Scenario preset = config::load_scenario(file.string());
   std::vector<std::string> overrides{fmt::format("model.sequence={}", sequence)};
   const bool learned = preset.model.positions == models::Positions::learned;
-  if (learned && static_cast<std::uint64_t>(preset.model.context) < sequence) overrides.push_back(fmt::format("model.context={}", sequence));
+  if (learned && static_cast<std::uint64_t>(preset.model.context) < sequence)
+    overrides.push_back(fmt::format("model.context={}", sequence));
   overrides.insert(overrides.end(), arguments.overrides.begin(), arguments.overrides.end());
   return config::load_scenario(file.string(), {overrides, {}});
 }
@@ -79,7 +81,8 @@ void write(const fs::path& directory, const report::Advice& advice) {
 ExitStatus advise_command(const AdviseArguments& arguments) {
   require_preset("--wafer", arguments.wafer, "hardware");
   for (const std::string& model : arguments.models) require_preset("--models", model, "models");
-  const fs::path directory = arguments.directory.empty() ? fs::path("runs") / ("advice-" + arguments.wafer) : fs::path(arguments.directory);
+  const fs::path directory =
+      arguments.directory.empty() ? fs::path("runs") / ("advice-" + arguments.wafer) : fs::path(arguments.directory);
   const InterruptGuard guard;
   report::prepare_directory(directory, arguments.force || fs::exists(directory / report::kAdviceTable));
   const DirectoryLock lock(directory);
@@ -99,9 +102,9 @@ ExitStatus advise_command(const AdviseArguments& arguments) {
   if (arguments.json) {
     print(report::advice_json(advice));
   } else if (!arguments.quiet) {
-    print(report::advice_text(advice) +
-          fmt::format("\nThe plans as scenarios: {}; the table: {}\n", (directory / "MODEL-SEQUENCE.yaml").string(),
-                      (directory / report::kAdviceTable).string()));
+    print(report::advice_text(advice) + fmt::format("\nThe plans as scenarios: {}; the table: {}\n",
+                                                    (directory / "MODEL-SEQUENCE.yaml").string(),
+                                                    (directory / report::kAdviceTable).string()));
   }
   return InterruptGuard::interrupted() ? ExitStatus::interrupted : ExitStatus::done;
 }

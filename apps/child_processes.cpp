@@ -88,7 +88,8 @@ std::string failure_text(const std::filesystem::path& errors, int status) {
     if (!message.empty()) message += '\n';
     message += line.substr(kPrefix.size());
   }
-  if (message.empty()) message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
+  if (message.empty())
+    message = status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit status {}", status);
   if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
   return message;
 }

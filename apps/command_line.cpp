@@ -265,13 +265,16 @@ double budget_of(const std::string& text) {
   unit.erase(0, unit.find_first_not_of(' '));
   const auto found = units.find(unit);
   if (end == 0 || found == units.end() || !(value > 0)) {
-    throw CLI::ValidationError("--budget", "'" + text + "' is not a time above 0; valid: a number with s, m (min) or h, as in 10m");
+    throw CLI::ValidationError("--budget",
+                               "'" + text + "' is not a time above 0; valid: a number with s, m (min) or h, as in 10m");
   }
   return value * found->second;
 }
 
 void add_search_options(CLI::App& command, PlanSearchOptions& options, const std::string& usual, const std::string& budget) {
-  command.add_option("--max-plans", options.most_plans, "Plans that are predicted [" + usual + "]")->type_name("N")->check(CLI::PositiveNumber);
+  command.add_option("--max-plans", options.most_plans, "Plans that are predicted [" + usual + "]")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   command
       .add_option_function<std::string>(
           "--budget", [&options](const std::string& text) { options.budget_seconds = budget_of(text); }, budget)
@@ -283,10 +286,12 @@ void add_search_options(CLI::App& command, PlanSearchOptions& options, const std
 }
 
 CLI::App* add_search(CLI::App& app, SearchArguments& arguments) {
-  CLI::App* search = app.add_subcommand("search", "Search for the fastest plan: predictions rank, simulations confirm");
+  CLI::App* search =
+      app.add_subcommand("search", "Search for the fastest plan: predictions rank, simulations confirm");
   add_scenario(*search, arguments.scenario);
   search->add_option("-o,--output", arguments.directory, "Directory of the results [runs/NAME-search]")->type_name("DIR");
-  add_search_options(*search, arguments.options, "2000", "End after this time, with the best plan found by then, e.g. 10m");
+  add_search_options(*search, arguments.options, "2000",
+                     "End after this time, with the best plan found by then, e.g. 10m");
   search->add_option("--top", arguments.options.top, "Plans that are simulated [5]")->type_name("K")->check(CLI::Range(1, 1000));
   search
       ->add_option("--baselines", arguments.options.baselines,
@@ -304,7 +309,8 @@ CLI::App* add_search(CLI::App& app, SearchArguments& arguments) {
 }
 
 CLI::App* add_advise(CLI::App& app, AdviseArguments& arguments) {
-  CLI::App* advise = app.add_subcommand("advise", "Search the best plan for models of several sizes and sequence lengths on a wafer");
+  CLI::App* advise =
+      app.add_subcommand("advise", "Search the best plan for models of several sizes and sequence lengths on a wafer");
   arguments.options.most_plans = 300;
   arguments.options.top = 3;
   advise->add_option("--wafer", arguments.wafer, "Hardware preset [temp-wafer]")->type_name("PRESET");

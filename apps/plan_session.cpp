@@ -44,7 +44,8 @@ config::Scenario resolved(config::Scenario scenario) {
   return scenario;
 }
 
-analysis::PlanGround ground_of(const config::Scenario& scenario, const models::HardwareModel& hardware, const topology::Mesh& mesh) {
+analysis::PlanGround ground_of(const config::Scenario& scenario, const models::HardwareModel& hardware,
+                               const topology::Mesh& mesh) {
   const bool free_messages = hardware.fidelity == models::Fidelity::ideal;
   return {scenario.model,
           scenario.placement,
@@ -121,7 +122,8 @@ PlanSession::PlanSession(config::Scenario scenario, PlanSearchOptions options, b
               hardware_.clock,
               mesh_,
               predictor_.capacity(),
-              static_cast<std::uint64_t>(scenario_.training.global_batch * scenario_.model.sequence * scenario_.training.iterations),
+              static_cast<std::uint64_t>(scenario_.training.global_batch * scenario_.model.sequence *
+                                         scenario_.training.iterations),
               {},
               kept_.empty(),
               false} {
@@ -204,7 +206,8 @@ void PlanSession::require_winner() const {
     throw PlanError(fmt::format("no plan for {} on {} is valid: {}", scenario_.model.name, topology::to_string(mesh_.shape()),
                                 search.first_fault.empty() ? "no degrees of its axes can be laid out" : search.first_fault));
   }
-  const std::string room = fmt::format("{} of a tile (wafer.sram.capacity, wafer.dram.capacity)", human_bytes(report_.capacity));
+  const std::string room =
+      fmt::format("{} of a tile (wafer.sram.capacity, wafer.dram.capacity)", human_bytes(report_.capacity));
   if (search.plans.empty()) {
     const bool none_looked_at = search.too_large < search.space;
     throw PlanError(none_looked_at
@@ -218,8 +221,9 @@ void PlanSession::require_winner() const {
     if (nearest_fit == nullptr || plan.verdict.memory.peak_bytes < nearest_fit->verdict.memory.peak_bytes) nearest_fit = &plan;
   }
   if (nearest_fit == nullptr) throw PlanError(fmt::format("no plan can be run: {}", search.plans.front().verdict.fault));
-  throw PlanError(fmt::format("none of {} plans that were looked at fits {}; the smallest, {}: {}", human_count(search.plans.size()), room,
-                              analysis::plan_text(nearest_fit->point), report::reason_of(report_, *nearest_fit)));
+  throw PlanError(fmt::format("none of {} plans that were looked at fits {}; the smallest, {}: {}",
+                              human_count(search.plans.size()), room, analysis::plan_text(nearest_fit->point),
+                              report::reason_of(report_, *nearest_fit)));
 }
 
 }  // namespace wafersim::apps

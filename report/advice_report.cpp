@@ -34,21 +34,27 @@ std::vector<std::string> row_of(const Advice& advice, const AdviceCell& cell) {
   if (plan.size() > kMost) plan = plan.substr(0, kMost) + "...";
   const double rate = cell.seconds > 0 ? static_cast<double>(cell.batch * cell.sequence) / cell.seconds : 0;
   const bool simulated = cell.best && cell.best->simulated;
-  return {plan, parameters_text(cell.parameters), cell.model, std::to_string(cell.sequence),
-          std::to_string(cell.batch), time_text(cell) + (advice.confirmed && cell.best && !simulated ? " (predicted)" : ""),
-          human_count(static_cast<std::uint64_t>(rate)), cell.best ? human_bytes(cell.best->verdict.memory.peak_bytes) : "-"};
+  return {plan,
+          parameters_text(cell.parameters),
+          cell.model,
+          std::to_string(cell.sequence),
+          std::to_string(cell.batch),
+          time_text(cell) + (advice.confirmed && cell.best && !simulated ? " (predicted)" : ""),
+          human_count(static_cast<std::uint64_t>(rate)),
+          cell.best ? human_bytes(cell.best->verdict.memory.peak_bytes) : "-"};
 }
 
 }  // namespace
 
 std::string advice_text(const Advice& advice) {
-  std::string text = fmt::format("The best plans on {}, {} tokens in an iteration, times {}\n", advice.wafer, human_count(advice.tokens),
-                                 advice.confirmed ? "simulated" : "predicted");
+  std::string text = fmt::format("The best plans on {}, {} tokens in an iteration, times {}\n", advice.wafer,
+                                 human_count(advice.tokens), advice.confirmed ? "simulated" : "predicted");
   for (const bool large : {false, true}) {
     for (const bool longer : {false, true}) {
       Table table{{"plan", "parameters", "model", "sequence", "batch", "iteration", "tokens/s", "memory"}};
       for (const AdviceCell& cell : advice.cells) {
-        if ((cell.parameters >= kLargeModel) == large && (cell.sequence >= kLongSequence) == longer) table.push_back(row_of(advice, cell));
+        if ((cell.parameters >= kLargeModel) == large && (cell.sequence >= kLongSequence) == longer)
+          table.push_back(row_of(advice, cell));
       }
       if (table.size() == 1) continue;
       text += fmt::format("\n{}, {}\n{}", large ? "Models of 60 B parameters and more" : "Models below 60 B parameters",
@@ -60,7 +66,8 @@ std::string advice_text(const Advice& advice) {
 
 std::string advice_csv(const Advice& advice) {
   std::string text =
-      "model,parameters,sequence,batch,dp,ep,tp,tatp,sp,sp_degree,pp,schedule,virtual_stages,zero,recompute,microbatch,mapping,routing,"
+      "model,parameters,sequence,batch,dp,ep,tp,tatp,sp,sp_degree,pp,schedule,virtual_stages,zero,recompute,microbatch,mapping,"
+      "routing,"
       "peak_bytes,predicted_cycles,simulated_cycles,seconds,fault\n";
   for (const AdviceCell& cell : advice.cells) {
     text += fmt::format("{},{},{},{}", cell.model, cell.parameters, cell.sequence, cell.batch);
@@ -71,9 +78,10 @@ std::string advice_csv(const Advice& advice) {
     const analysis::SearchedPlan& best = *cell.best;
     const workloads::PlanSpec& plan = best.point.plan;
     text += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.9g},\n", plan.dp, plan.ep, plan.tp, plan.tatp,
-                        workloads::to_string(plan.sp), plan.sp_degree, plan.pp, workloads::to_string(plan.schedule), plan.virtual_stages,
-                        plan.zero, workloads::to_string(best.point.training.recompute), best.point.training.microbatch,
-                        csv_cell(analysis::mapping_text(plan)), best.point.routing, best.verdict.memory.peak_bytes, best.verdict.cycles,
+                        workloads::to_string(plan.sp), plan.sp_degree, plan.pp, workloads::to_string(plan.schedule),
+                        plan.virtual_stages, plan.zero, workloads::to_string(best.point.training.recompute),
+                        best.point.training.microbatch, csv_cell(analysis::mapping_text(plan)), best.point.routing,
+                        best.verdict.memory.peak_bytes, best.verdict.cycles,
                         best.simulated ? std::to_string(*best.simulated) : "", cell.seconds);
   }
   return text;
@@ -82,7 +90,8 @@ std::string advice_csv(const Advice& advice) {
 std::string advice_json(const Advice& advice) {
   Json cells = Json::array();
   for (const AdviceCell& cell : advice.cells) {
-    Json json = {{"model", cell.model}, {"parameters", cell.parameters}, {"sequence", cell.sequence}, {"global_batch", cell.batch}};
+    Json json = {
+        {"model", cell.model}, {"parameters", cell.parameters}, {"sequence", cell.sequence}, {"global_batch", cell.batch}};
     json["fault"] = cell.fault.empty() ? Json(nullptr) : Json(cell.fault);
     if (cell.best) {
       const analysis::SearchedPlan& best = *cell.best;

@@ -42,7 +42,8 @@ void draw_axes(Svg& svg, const Axes& axes) {
     svg.line(kLeft, axes.y(at), axes.right, axes.y(at), grid);
     svg.text(kLeft - 3, axes.y(at) + 2.5, "end", at == 0 ? "0" : human_seconds(at), muted);
   }
-  svg.text((kLeft + axes.right) / 2, axes.bottom + 19, "middle", fmt::format("memory of the fullest tile ({})", small ? "MiB" : "GiB"));
+  svg.text((kLeft + axes.right) / 2, axes.bottom + 19, "middle",
+           fmt::format("memory of the fullest tile ({})", small ? "MiB" : "GiB"));
   svg.text_upwards(7, (kTop + axes.bottom) / 2, "time of an iteration");
 }
 
@@ -56,8 +57,10 @@ std::string search_picture(const SearchReport& report) {
   const double hertz = report.clock.hertz.to_double();
   const std::vector<SearchedPlan>& plans = report.searches.front().plans;
   const std::vector<std::size_t> front = pareto_front(report);
-  const std::vector<LegendItem> legend{{colours::kGrey, "plan, predicted"}, {colours::kBlue, "Pareto front"},
-                                       {colours::kVermilion, "simulated"},  {colours::kPurple, "best of a baseline"}};
+  const std::vector<LegendItem> legend{{colours::kGrey, "plan, predicted"},
+                                       {colours::kBlue, "Pareto front"},
+                                       {colours::kVermilion, "simulated"},
+                                       {colours::kPurple, "best of a baseline"}};
   const double legend_height = draw_legend(nullptr, kLeft, 0, legend);
   Svg svg(kPictureWidth, kHeight, "pt", kPictureFont);
   svg.title(report.name + ": time and memory of plans");

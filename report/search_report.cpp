@@ -32,7 +32,9 @@ const char* outcome_word(const SearchedPlan& plan) {
   return "?";
 }
 
-double seconds(const SearchReport& report, Cycle cycles) { return static_cast<double>(cycles) / report.clock.hertz.to_double(); }
+double seconds(const SearchReport& report, Cycle cycles) {
+  return static_cast<double>(cycles) / report.clock.hertz.to_double();
+}
 
 std::string time_text(const SearchReport& report, const std::optional<Cycle>& cycles) {
   return cycles ? human_seconds(seconds(report, *cycles)) : "-";
@@ -117,7 +119,8 @@ std::string front_text(const SearchReport& report) {
   Table table{{"plan", "predicted", "memory"}};
   for (std::size_t i = 0; i < std::min(kShown, front.size()); ++i) {
     const SearchedPlan& plan = report.searches.front().plans[front[i]];
-    table.push_back({analysis::plan_text(plan.point), time_text(report, plan.verdict.cycles), human_bytes(plan.verdict.memory.peak_bytes)});
+    table.push_back(
+        {analysis::plan_text(plan.point), time_text(report, plan.verdict.cycles), human_bytes(plan.verdict.memory.peak_bytes)});
   }
   std::string text = "\nFaster for more memory: the Pareto front\n" + aligned(table, 1);
   if (front.size() > kShown) text += fmt::format("  and {} more in {}\n", front.size() - kShown, kSearchTable);
@@ -134,14 +137,17 @@ std::string counts_text(const SearchResult& search) {
     fit += own && plan.fits() ? 1 : 0;
     simulated += plan.simulated ? 1 : 0;
   }
-  return fmt::format("{} valid plans, {} too large at sight, {} looked at{}, {} of them fit, {} other mappings or routes, {} simulated",
-                     human_count(search.space), human_count(search.too_large), human_count(outer),
-                     search.whole ? " (all others)" : "", human_count(fit), human_count(placed), simulated);
+  return fmt::format(
+      "{} valid plans, {} too large at sight, {} looked at{}, {} of them fit, {} other mappings or routes, {} simulated",
+      human_count(search.space), human_count(search.too_large), human_count(outer), search.whole ? " (all others)" : "",
+      human_count(fit), human_count(placed), simulated);
 }
 
 }  // namespace
 
-const SearchedPlan& at(const SearchReport& report, const FoundPlan& found) { return report.searches[found.search].plans[found.plan]; }
+const SearchedPlan& at(const SearchReport& report, const FoundPlan& found) {
+  return report.searches[found.search].plans[found.plan];
+}
 
 Cycle cycles_of(const SearchedPlan& plan) { return plan.simulated.value_or(plan.verdict.cycles); }
 
@@ -200,7 +206,8 @@ std::vector<std::size_t> pareto_front(const SearchReport& report) {
 
 std::string search_csv(const SearchReport& report) {
   std::string text =
-      "plan,search,base,dp,ep,tp,tatp,sp,sp_degree,pp,schedule,virtual_stages,zero,recompute,microbatch,mapping,routing,tiles,outcome,"
+      "plan,search,base,dp,ep,tp,tatp,sp,sp_degree,pp,schedule,virtual_stages,zero,recompute,microbatch,mapping,routing,tiles,"
+      "outcome,"
       "peak_bytes,capacity_bytes,predicted_cycles,simulated_cycles,pareto,reason\n";
   const std::vector<std::size_t> front = pareto_front(report);
   std::size_t first = 1;
@@ -211,14 +218,15 @@ std::string search_csv(const SearchReport& report) {
       const workloads::PlanSpec& spec = plan.point.plan;
       const bool refused = plan.verdict.outcome == PlanVerdict::Outcome::refused;
       const bool on_front = s == 0 && std::find(front.begin(), front.end(), i) != front.end();
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first + i, to_string(search.family),
-                          first + plan.base, spec.dp, spec.ep, spec.tp, spec.tatp, workloads::to_string(spec.sp), spec.sp_degree,
-                          spec.pp, workloads::to_string(spec.schedule), spec.virtual_stages, spec.zero,
-                          workloads::to_string(plan.point.training.recompute), plan.point.training.microbatch,
-                          csv_cell(analysis::mapping_text(spec)), plan.point.routing, spec.tiles_used(), outcome_word(plan),
-                          refused ? "" : std::to_string(plan.verdict.memory.peak_bytes), report.capacity,
-                          plan.fits() ? std::to_string(plan.verdict.cycles) : "", plan.simulated ? std::to_string(*plan.simulated) : "",
-                          on_front ? 1 : 0, csv_cell(reason_of(report, plan)));
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first + i,
+                          to_string(search.family), first + plan.base, spec.dp, spec.ep, spec.tp, spec.tatp,
+                          workloads::to_string(spec.sp), spec.sp_degree, spec.pp, workloads::to_string(spec.schedule),
+                          spec.virtual_stages, spec.zero, workloads::to_string(plan.point.training.recompute),
+                          plan.point.training.microbatch, csv_cell(analysis::mapping_text(spec)), plan.point.routing,
+                          spec.tiles_used(), outcome_word(plan), refused ? "" : std::to_string(plan.verdict.memory.peak_bytes),
+                          report.capacity, plan.fits() ? std::to_string(plan.verdict.cycles) : "",
+                          plan.simulated ? std::to_string(*plan.simulated) : "", on_front ? 1 : 0,
+                          csv_cell(reason_of(report, plan)));
     }
     first += search.plans.size();
   }

@@ -20,7 +20,7 @@ struct SearchReport {
   std::string name;
   Frequency clock;
   const topology::Mesh& mesh;
-  Bytes capacity = 0;  ///< of a tile, both memories
+  Bytes capacity = 0;        ///< of a tile, both memories
   std::uint64_t tokens = 0;  ///< of an iteration
   std::vector<analysis::SearchResult> searches;
   bool baselines_compete = true;  ///< the plans of the baselines are among those asked for
@@ -44,8 +44,8 @@ Cycle cycles_of(const analysis::SearchedPlan& plan);
 /// Why a plan was not predicted or simulated; empty when it was.
 std::string reason_of(const SearchReport& report, const analysis::SearchedPlan& plan);
 
-/// Plans that fit and than which none is both faster and smaller, by predictions and memory bounds of the first search, the fastest
-/// first.
+/// Plans that fit and than which none is both faster and smaller, by predictions and memory bounds of the first search, the
+/// fastest first.
 std::vector<std::size_t> pareto_front(const SearchReport& report);
 
 /// A row for each plan that was looked at.

@@ -40,7 +40,8 @@ struct Ground {
 
 std::set<std::string> texts_of(const PlanSpace& space) {
   std::set<std::string> texts;
-  for (std::size_t i = 0; i < space.size(); ++i) EXPECT_TRUE(texts.insert(plan_text(space.at(i))).second) << plan_text(space.at(i));
+  for (std::size_t i = 0; i < space.size(); ++i)
+    EXPECT_TRUE(texts.insert(plan_text(space.at(i))).second) << plan_text(space.at(i));
   return texts;
 }
 
@@ -60,8 +61,9 @@ TEST(PlanSpace, IsWhatLoopsOverAllDegreesFind) {
         if (dp == 0) continue;
         PlanPoint point{{}, ground.fixture.training, "xy"};
         point.plan.tp = tp, point.plan.tatp = tatp, point.plan.pp = pp, point.plan.dp = dp;
-        for (const PipelineSchedule schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved,
-                                                PipelineSchedule::zb_h1, PipelineSchedule::zb_h2}) {
+        for (const PipelineSchedule schedule :
+             {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved, PipelineSchedule::zb_h1,
+              PipelineSchedule::zb_h2}) {
           for (const int chunks : {1, 2, 4}) {
             for (const int zero : {0, 1, 2, 3}) {
               for (const auto recompute : {models::Recompute::none, models::Recompute::selective, models::Recompute::full}) {

@@ -49,7 +49,8 @@ TEST_F(SearchCommand, TheSameSeedGivesTheSameAnswer) {
 
 TEST_F(SearchCommand, KeptKeysStayAsTheyAre) {
   const Outcome outcome = place_.wafersim(
-      "search tiny.yaml -o out --top 1 --set plan.tp=2 --set plan.zero=1 --keep plan.tp,plan.zero,plan.mapping,router.routing,plan.sp");
+      "search tiny.yaml -o out --top 1 --set plan.tp=2 --set plan.zero=1 --keep "
+      "plan.tp,plan.zero,plan.mapping,router.routing,plan.sp");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   for (const SearchRow& row : search_rows(place_.read("out/search.csv"))) {
     EXPECT_EQ(row.at("tp"), "2");
@@ -83,7 +84,8 @@ TEST_F(SearchCommand, AdviceHasAPlanForEachCell) {
   place_.write("models/small-gpt.yaml", "model: {layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 128, context: 32}\n");
   place_.write("models/huge-gpt.yaml", "model: {layers: 4, hidden: 4096, heads: 4, ffn: 16384, vocab: 128, context: 32}\n");
   const Outcome outcome = place_.wafersim(
-      "advise --wafer small-wafer --models small-gpt,huge-gpt --sequences 32,64 --tokens 512 --max-plans 40 --confirm --json -o out");
+      "advise --wafer small-wafer --models small-gpt,huge-gpt --sequences 32,64 --tokens 512 --max-plans 40 --confirm --json "
+      "-o out");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(outcome.out, place_.read("out/advice.json"));
@@ -100,7 +102,8 @@ TEST_F(SearchCommand, AdviceHasAPlanForEachCell) {
   }
   const Outcome unknown = place_.wafersim("advise --wafer small-wafer --models smal-gpt");
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_NE(unknown.err.find("--models: unknown preset 'smal-gpt'; did you mean 'small-gpt'?"), std::string::npos) << unknown.err;
+  EXPECT_NE(unknown.err.find("--models: unknown preset 'smal-gpt'; did you mean 'small-gpt'?"), std::string::npos)
+      << unknown.err;
 }
 
 TEST_F(SearchCommand, BadInputsAreNamed) {
@@ -117,7 +120,8 @@ TEST_F(SearchCommand, BadInputsAreNamed) {
   EXPECT_NE(outcome.err.find("'soon' is not a time above 0"), std::string::npos) << outcome.err;
   outcome = place_.wafersim("search tiny.yaml -o none --set plan.tp=32 --keep plan.tp");
   EXPECT_EQ(outcome.status, 3);
-  EXPECT_NE(outcome.err.find("no plan for model on 4x4 is valid: plan.tp 32 is more than the 4 attention heads"), std::string::npos)
+  EXPECT_NE(outcome.err.find("no plan for model on 4x4 is valid: plan.tp 32 is more than the 4 attention heads"),
+            std::string::npos)
       << outcome.err;
   outcome = place_.wafersim("search tiny.yaml -o large --set wafer.sram.capacity=\"4 KiB\"");
   EXPECT_EQ(outcome.status, 3);

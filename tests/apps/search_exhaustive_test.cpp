@@ -5,7 +5,8 @@
 
 #include "tests/apps/search_results.h"
 
-/// Searches against the simulation of all plans of a small space. The space is enumerated here, by other means than the search does.
+/// Searches against the simulation of all plans of a small space. The space is enumerated here, by other means than the search
+/// does.
 namespace wafersim::testing {
 namespace {
 
@@ -69,16 +70,16 @@ TEST_P(SearchExhaustive, TheAnswerIsAmongTheBestHundredthAndNearTheBest) {
   ASSERT_GT(all.size(), points / 4);
   std::sort(all.begin(), all.end());
 
-  const Outcome searched = place.wafersim(
-      "search tiny.yaml -o out --keep plan.mapping,plan.sp,router.routing --max-plans " + std::string(machine.most_plans) +
-      " --set wafer.link.bandwidth='" + machine.bandwidth + "' --set wafer.link.latency='" + machine.latency +
-      "' --set training.global_batch=" + std::to_string(machine.batch));
+  const Outcome searched = place.wafersim("search tiny.yaml -o out --keep plan.mapping,plan.sp,router.routing --max-plans " +
+                                          std::string(machine.most_plans) + " --set wafer.link.bandwidth='" +
+                                          machine.bandwidth + "' --set wafer.link.latency='" + machine.latency +
+                                          "' --set training.global_batch=" + std::to_string(machine.batch));
   ASSERT_EQ(searched.status, 0) << searched.err;
   const std::vector<SearchRow> rows = search_rows(place.read("out/search.csv"));
   const std::uint64_t found = fastest_simulated(rows).number("simulated_cycles");
   const auto faster = static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), found) - all.begin());
-  std::printf("%s: %zu plans simulated, best %lu, search found %lu after %zu predictions, %zu are faster\n", machine.name, all.size(),
-              static_cast<unsigned long>(all.front()), static_cast<unsigned long>(found), rows.size(), faster);
+  std::printf("%s: %zu plans simulated, best %lu, search found %lu after %zu predictions, %zu are faster\n", machine.name,
+              all.size(), static_cast<unsigned long>(all.front()), static_cast<unsigned long>(found), rows.size(), faster);
   EXPECT_LE(faster, all.size() / 100);
   EXPECT_LE(static_cast<double>(found), 1.02 * static_cast<double>(all.front()));
   EXPECT_GE(found, all.front()) << "the search has found a plan that is not among all";
