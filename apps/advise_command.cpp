@@ -13,7 +13,6 @@
 #include "models/transformer.h"
 #include "report/advice_report.h"
 #include "report/atomic_file.h"
-#include "report/run_directory.h"
 
 namespace wafersim::apps {
 namespace {
@@ -84,7 +83,7 @@ ExitStatus advise_command(const AdviseArguments& arguments) {
   const fs::path directory =
       arguments.directory.empty() ? fs::path("runs") / ("advice-" + arguments.wafer) : fs::path(arguments.directory);
   const InterruptGuard guard;
-  report::prepare_directory(directory, arguments.force || fs::exists(directory / report::kAdviceTable));
+  prepare_study_directory(directory, arguments.force || fs::exists(directory / report::kAdviceTable));
   const DirectoryLock lock(directory);
   report::Advice advice{arguments.wafer, arguments.tokens, arguments.confirm, {}};
   for (const std::string& model : arguments.models) {

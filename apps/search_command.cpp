@@ -8,7 +8,6 @@
 #include "apps/prepared_run.h"
 #include "apps/study_runner.h"
 #include "report/atomic_file.h"
-#include "report/run_directory.h"
 
 namespace wafersim::apps {
 namespace {
@@ -47,7 +46,7 @@ ExitStatus search_command(const SearchArguments& arguments) {
       given.empty() ? fs::path("runs") / directory_name(session.report().name + "-search") : fs::path(given);
   const InterruptGuard guard;
   const bool again = fs::exists(directory / report::kSearchTable);
-  report::prepare_directory(directory, arguments.force || again);
+  prepare_study_directory(directory, arguments.force || again);
   const DirectoryLock lock(directory);
   for (const auto& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
