@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "report/csv_table.h"
 
 namespace wafersim::apps {
 namespace {

@@ -253,6 +253,93 @@ CLI::App* add_validate(CLI::App& app, ValidateArguments& arguments) {
   return validate;
 }
 
+/// "90s", "10m", "2h".
+double budget_of(const std::string& text) {
+  static const std::map<std::string, double> units = {{"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
+  std::size_t end = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  std::string unit = text.substr(end);
+  unit.erase(0, unit.find_first_not_of(' '));
+  const auto found = units.find(unit);
+  if (end == 0 || found == units.end() || !(value > 0)) {
+    throw CLI::ValidationError("--budget",
+                               "'" + text + "' is not a time above 0; valid: a number with s, m (min) or h, as in 10m");
+  }
+  return value * found->second;
+}
+
+void add_search_options(CLI::App& command, PlanSearchOptions& options, const std::string& usual, const std::string& budget) {
+  command.add_option("--max-plans", options.most_plans, "Plans that are predicted [" + usual + "]")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option_function<std::string>(
+          "--budget", [&options](const std::string& text) { options.budget_seconds = budget_of(text); }, budget)
+      ->type_name("TIME");
+  command.add_option("--seed", options.seed, "Seed of what is drawn [that of the scenario]")->type_name("S");
+  command.add_option("-j,--jobs", options.jobs, "Predictions and simulations at a time [one for each processor]")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+}
+
+CLI::App* add_search(CLI::App& app, SearchArguments& arguments) {
+  CLI::App* search =
+      app.add_subcommand("search", "Search for the fastest plan: predictions rank, simulations confirm");
+  add_scenario(*search, arguments.scenario);
+  search->add_option("-o,--output", arguments.directory, "Directory of the results [runs/NAME-search]")->type_name("DIR");
+  add_search_options(*search, arguments.options, "2000",
+                     "End after this time, with the best plan found by then, e.g. 10m");
+  search->add_option("--top", arguments.options.top, "Plans that are simulated [5]")->type_name("K")->check(CLI::Range(1, 1000));
+  search
+      ->add_option("--baselines", arguments.options.baselines,
+                   "Search these kinds of plans in the same way, too: megatron, megatron_sp, fsdp")
+      ->type_name("NAMES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  search->add_option("--keep", arguments.options.kept, "Keys of the scenario that stay as they are, e.g. plan.mapping,plan.zero")
+      ->type_name("KEYS")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  search->add_flag("--quiet", arguments.quiet, "Print nothing but errors");
+  search->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
+  return search;
+}
+
+CLI::App* add_advise(CLI::App& app, AdviseArguments& arguments) {
+  CLI::App* advise =
+      app.add_subcommand("advise", "Search the best plan for models of several sizes and sequence lengths on a wafer");
+  arguments.options.most_plans = 300;
+  arguments.options.top = 3;
+  advise->add_option("--wafer", arguments.wafer, "Hardware preset [temp-wafer]")->type_name("PRESET");
+  advise->add_option("--models", arguments.models, "Model presets [gpt3-6.7b,gpt3-13b,llama2-70b,gpt3-76b,gpt3-175b]")
+      ->type_name("PRESETS")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  advise->add_option("--sequences", arguments.sequences, "Lengths of a sequence in tokens [2048,16384]")
+      ->type_name("TOKENS")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber);
+  advise->add_option("--tokens", arguments.tokens, "Tokens of an iteration: the batch is that divided by the sequence [262144]")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  advise->add_option("--set", arguments.overrides, "Set a key of all scenarios, e.g. --set wafer.mesh=6x8")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  advise->add_option("-o,--output", arguments.directory, "Directory of the results [runs/advice-PRESET]")->type_name("DIR");
+  add_search_options(*advise, arguments.options, "300", "End the search of a cell after this time, e.g. 1m");
+  advise->add_flag("--confirm", arguments.confirm, "Simulate the best three plans of each cell");
+  advise->add_flag("--json", arguments.json, "Print one JSON object");
+  advise->add_flag("--quiet", arguments.quiet, "Print nothing but errors");
+  advise->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
+  return advise;
+}
+
 CLI::App* add_compare(CLI::App& app, CompareArguments& arguments) {
   CLI::App* compare = app.add_subcommand("compare", "Put finished runs side by side: measures, and keys that differ");
   compare->add_option("runs", arguments.runs, "Result directories of runs; the others are compared with the first")
@@ -311,6 +398,10 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* sweep = add_sweep(app, sweep_arguments);
   ValidateArguments validate_arguments;
   const CLI::App* validate = add_validate(app, validate_arguments);
+  SearchArguments search_arguments;
+  const CLI::App* search = add_search(app, search_arguments);
+  AdviseArguments advise_arguments;
+  const CLI::App* advise = add_advise(app, advise_arguments);
   CompareArguments compare_arguments;
   const CLI::App* compare = add_compare(app, compare_arguments);
   WhatIfArguments whatif_arguments;
@@ -336,6 +427,8 @@ Command parse_command_line(int argc, char** argv) {
   if (traffic->parsed()) return traffic_arguments;
   if (sweep->parsed()) return sweep_arguments;
   if (validate->parsed()) return validate_arguments;
+  if (search->parsed()) return search_arguments;
+  if (advise->parsed()) return advise_arguments;
   if (compare->parsed()) return compare_arguments;
   if (whatif->parsed()) return whatif_arguments;
   if (collective->parsed()) return collective_arguments;

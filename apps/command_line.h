@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "apps/plan_search_options.h"
 #include "base/units.h"
 #include "report/picture.h"
 
@@ -107,6 +108,28 @@ struct ValidateArguments {
   bool quiet = false;
 };
 
+struct SearchArguments {
+  ScenarioArguments scenario;
+  PlanSearchOptions options;
+  std::string directory;  ///< empty = runs/<name of the scenario>-search
+  bool force = false;
+  bool quiet = false;
+};
+
+struct AdviseArguments {
+  std::string wafer = "temp-wafer";  ///< preset
+  std::vector<std::string> models = {"gpt3-6.7b", "gpt3-13b", "llama2-70b", "gpt3-76b", "gpt3-175b"};  ///< presets
+  std::vector<std::uint64_t> sequences = {2048, 16384};
+  std::uint64_t tokens = 262'144;  ///< of an iteration
+  std::vector<std::string> overrides;  ///< of all scenarios, "key=value"
+  PlanSearchOptions options;
+  std::string directory;  ///< empty = runs/advice-<wafer>
+  bool confirm = false;
+  bool json = false;
+  bool force = false;
+  bool quiet = false;
+};
+
 struct CompareArguments {
   std::vector<std::string> runs;  ///< directories, at least two
   std::string html;               ///< of the page; empty = no page
@@ -133,8 +156,8 @@ struct Answered {
 };
 
 using Command = std::variant<RunArguments, ReportArguments, PlotArguments, CheckArguments, TopologyArguments, TrafficArguments,
-                             SweepArguments, ValidateArguments, CompareArguments, WhatIfArguments, CollectiveArguments,
-                             PresetsArguments, Answered>;
+                             SweepArguments, ValidateArguments, SearchArguments, AdviseArguments, CompareArguments,
+                             WhatIfArguments, CollectiveArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

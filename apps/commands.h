@@ -14,6 +14,8 @@ ExitStatus topology_command(const TopologyArguments& arguments);
 ExitStatus traffic_command(const TrafficArguments& arguments);
 ExitStatus sweep_command(const SweepArguments& arguments);
 ExitStatus validate_command(const ValidateArguments& arguments);
+ExitStatus search_command(const SearchArguments& arguments);
+ExitStatus advise_command(const AdviseArguments& arguments);
 ExitStatus compare_command(const CompareArguments& arguments);
 ExitStatus whatif_command(const WhatIfArguments& arguments);
 ExitStatus collective_command(const CollectiveArguments& arguments);

@@ -22,6 +22,8 @@ ExitStatus execute(const apps::TopologyArguments& arguments) { return apps::topo
 ExitStatus execute(const apps::TrafficArguments& arguments) { return apps::traffic_command(arguments); }
 ExitStatus execute(const apps::SweepArguments& arguments) { return apps::sweep_command(arguments); }
 ExitStatus execute(const apps::ValidateArguments& arguments) { return apps::validate_command(arguments); }
+ExitStatus execute(const apps::SearchArguments& arguments) { return apps::search_command(arguments); }
+ExitStatus execute(const apps::AdviseArguments& arguments) { return apps::advise_command(arguments); }
 ExitStatus execute(const apps::CompareArguments& arguments) { return apps::compare_command(arguments); }
 ExitStatus execute(const apps::WhatIfArguments& arguments) { return apps::whatif_command(arguments); }
 ExitStatus execute(const apps::CollectiveArguments& arguments) { return apps::collective_command(arguments); }

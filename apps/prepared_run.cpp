@@ -39,13 +39,6 @@ workloads::LoweringInput lowering_input(const config::Scenario& scenario,
   return {scenario.model, scenario.training, scenario.plan, scenario.placement, hardware, mesh};
 }
 
-workloads::MappingChoice choose_mapping(const config::Scenario& scenario,
-                                        const models::HardwareModel& hardware, const topology::Mesh& mesh) {
-  if (!is_open(scenario.plan)) return {scenario.plan, std::nullopt};
-  const std::unique_ptr<topology::Routing> routing = search_routing(hardware.routing, mesh);
-  return workloads::choose_mapping(lowering_input(scenario, hardware, mesh), *routing);
-}
-
 config::Scenario with_plan(config::Scenario scenario, const workloads::PlanSpec& plan) {
   scenario.plan = plan;
   return scenario;
@@ -60,6 +53,14 @@ topology::LoadSummary unmerged_loads(const workloads::LoweringInput& input, cons
   return topology::summarize(topology::link_loads(*topology::make_routing(baseline, input.mesh), input.mesh,
                                                   workloads::demands_of(workloads::lower(unmerged).trace)),
                              input.mesh);
+}
+
+}  // namespace
+
+workloads::MappingChoice choose_mapping(const workloads::LoweringInput& input) {
+  if (!is_open(input.plan)) return {input.plan, std::nullopt};
+  const std::unique_ptr<topology::Routing> routing = search_routing(input.hardware.routing, input.mesh);
+  return workloads::choose_mapping(input, *routing);
 }
 
 Routes make_routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
@@ -78,13 +79,11 @@ config::Scenario load_with_model(const ScenarioArguments& arguments) {
   refuse(arguments.path, "model", "missing; only `wafersim traffic`, `collective` and `topology` do without a model");
 }
 
-}  // namespace
-
 PreparedPlan::PreparedPlan(const ScenarioArguments& arguments)
     : loaded(load_with_model(arguments)),
       hardware(models::resolve_hardware(loaded.wafer, loaded.router, loaded.network)),
       mesh(models::mesh_spec(loaded.wafer)),
-      mapping(choose_mapping(loaded, hardware, mesh)),
+      mapping(choose_mapping(lowering_input(loaded, hardware, mesh))),
       scenario(with_plan(loaded, mapping.plan)),
       plan(workloads::lower(lowering_input(scenario, hardware, mesh))) {}
 

@@ -38,6 +38,15 @@ struct Routes {
   std::optional<topology::RoutingReport> report;  ///< of `balanced`
 };
 
+/// Places the axes that are left open (workloads::choose_mapping), on the routes of the hardware as far as these are known before
+/// the traffic is. Throws PlanError.
+workloads::MappingChoice choose_mapping(const workloads::LoweringInput& input);
+/// The routes of the hardware for this traffic. Throws as topology::make_routing_policy does, and PlanError when packets could
+/// deadlock.
+Routes make_routes(const workloads::LoweringInput& input, const workloads::Trace& trace);
+/// A scenario that has a model; throws as config::load_scenario does, and ScenarioError when it has none.
+config::Scenario load_with_model(const ScenarioArguments& arguments);
+
 /// A scenario that can be simulated: with its routes.
 struct PreparedRun : PreparedPlan {
   /// Throws as PreparedPlan and topology::make_routing_policy do, and PlanError when packets could deadlock on

@@ -6,9 +6,15 @@
 #include <iterator>
 #include <string>
 
+#include "base/text.h"
 #include "report/atomic_file.h"
 
 namespace wafersim::report {
+
+/// A text as a cell: in quotes where a comma, quote or line break is inside.
+inline std::string csv_cell(const std::string& text) {
+  return text.find_first_of(",\"\n") == std::string::npos ? text : quoted(text);
+}
 
 /// One line of a table under construction; cells are separated by commas. No cell holds a comma or a quote.
 class Row {

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/csv_row.h"
+#include "report/text_table.h"
 
 namespace wafersim::report {
 namespace {
@@ -14,12 +16,6 @@ namespace {
 constexpr std::size_t kShown = 10;
 
 using Measures = std::map<std::string, double>;
-
-/// A comma and the text, with quotes where a comma, quote or line break is inside.
-std::string cell(const std::string& text) {
-  const bool plain = text.find_first_of(",\"\n") == std::string::npos;
-  return fmt::format(",{}", plain ? text : quoted(text));
-}
 
 Measures measures_by_name(const PointRow& row) {
   Measures measures;
@@ -63,22 +59,6 @@ const std::vector<Column> kTrafficColumns = {
     {"stable", "stable", [](double value) { return std::string(value != 0 ? "yes" : "no"); }},
 };
 
-using Table = std::vector<std::vector<std::string>>;
-
-std::string aligned(const Table& table) {
-  std::vector<std::size_t> widths(table.front().size(), 0);
-  for (const auto& row : table) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : table) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("  {:<{}}", row[i], widths[i]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
-}
-
 struct Finished {
   const PointRow* row;
   Measures measures;
@@ -99,7 +79,7 @@ std::string table_of(const std::vector<Finished>& points, const std::set<std::st
     }
     table.push_back(std::move(line));
   }
-  return aligned(table);
+  return aligned(table, table.front().size());
 }
 
 /// The first line of each message and how many points failed with it; most first.
@@ -134,17 +114,17 @@ std::string study_csv(const std::vector<PointRow>& rows) {
     for (const auto& [name, value] : measures.back()) names.insert(name);
   }
   std::string text = "point,status";
-  for (const std::string& key : keys) text += cell(key);
-  for (const std::string& name : names) text += cell(name);
+  for (const std::string& key : keys) text += fmt::format(",{}", csv_cell(key));
+  for (const std::string& name : names) text += fmt::format(",{}", csv_cell(name));
   text += ",message\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     text += fmt::format("{},{}", rows[i].number, rows[i].status);
-    for (const std::string& key : keys) text += cell(value_of(rows[i], key));
+    for (const std::string& key : keys) text += fmt::format(",{}", csv_cell(value_of(rows[i], key)));
     for (const std::string& name : names) {
       const auto found = measures[i].find(name);
       text += found == measures[i].end() ? "," : fmt::format(",{}", found->second);
     }
-    text += cell(rows[i].message) + '\n';
+    text += fmt::format(",{}", csv_cell(rows[i].message)) + '\n';
   }
   return text;
 }

@@ -5,25 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "report/json_blocks.h"
+#include "workloads/plan_words.h"
 
 namespace wafersim::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const char* sequence_parallel_name(workloads::SequenceParallel sp) {
-  switch (sp) {
-    case workloads::SequenceParallel::none:
-      return "none";
-    case workloads::SequenceParallel::megatron:
-      return "megatron";
-    case workloads::SequenceParallel::ulysses:
-      return "ulysses";
-    case workloads::SequenceParallel::ring:
-      return "ring";
-  }
-  return "?";
-}
 
 Json plan_block(const RunContext& run) {
   Json mapping = Json::object();
@@ -35,7 +22,7 @@ Json plan_block(const RunContext& run) {
           {"tatp", run.plan.tatp},
           {"ep", run.plan.ep},
           {"pp", run.plan.pp},
-          {"sp", sequence_parallel_name(run.plan.sp)},
+          {"sp", workloads::to_string(run.plan.sp)},
           {"sp_degree", run.plan.sp_degree},
           {"schedule", workloads::to_string(run.plan.schedule)},
           {"virtual_stages", run.plan.virtual_stages},

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "report/csv_row.h"
 
 namespace wafersim::report {
 namespace {
@@ -62,8 +63,6 @@ std::string setting(const TrialPoint& point, const std::string& key) {
   }
   return {};
 }
-
-std::string csv_cell(const std::string& text) { return text.find_first_of(",\"\n") == std::string::npos ? text : quoted(text); }
 
 std::string percent_text(double value) { return fmt::format("{:.2f} %", 100 * value); }
 

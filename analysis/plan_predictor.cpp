@@ -1,0 +1,152 @@
+#include "analysis/plan_predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/step_schedule.h"
+#include "base/error.h"
+#include "workloads/axis_traffic.h"
+#include "workloads/check_routes.h"
+#include "workloads/shard.h"
+
+namespace wafersim::analysis {
+
+using workloads::Axis;
+using workloads::PipelineSchedule;
+using workloads::PlanSpec;
+using workloads::TrafficPattern;
+
+namespace {
+
+/// Of a vector that a collective works on, what a member sends.
+double sent_share(TrafficPattern pattern, int members) {
+  const double others = 1 - 1.0 / members;
+  switch (pattern) {
+    case TrafficPattern::all_reduce:
+      return 2 * others;
+    case TrafficPattern::exchange:
+      return others / members;
+    case TrafficPattern::stream_outward:
+    case TrafficPattern::stream_inward:
+      return others / 2;  // both ways at once
+    default:
+      return others;
+  }
+}
+
+/// How much longer a pipeline is than its busiest stage works, where forward, input gradient and weight gradient take the same.
+double bubble_factor(const PlanSpec& plan, std::int64_t microbatches) {
+  const double slots = 3 * static_cast<double>(microbatches), others = plan.pp - 1;
+  switch (plan.schedule) {
+    case PipelineSchedule::zb_h1:
+      return 1 + others / slots;
+    case PipelineSchedule::zb_h2:
+      return 1;
+    default:
+      return 1 + 3 * others / plan.virtual_stages / slots;
+  }
+}
+
+bool open(const PlanSpec& plan) {
+  return std::any_of(plan.mapping.begin(), plan.mapping.end(),
+                     [](const auto& entry) { return entry.second.placement == workloads::Placement::optimized; });
+}
+
+}  // namespace
+
+workloads::LoweringInput PlanPredictor::input(const PlanPoint& point, const models::HardwareModel& hardware) const {
+  return {ground_.model, point.training, point.plan, ground_.placement, hardware, ground_.mesh};
+}
+
+PlanEstimate PlanPredictor::estimate(const PlanPoint& point) const {
+  const PlanSpec& plan = point.plan;
+  const models::HardwareModel& hardware = ground_.hardware;
+  const models::TransformerSpec& model = ground_.model;
+  const std::int64_t microbatches = point.training.microbatches(plan.dp);
+  const double tiles = plan.tiles_used();
+  const double stage_layers = static_cast<double>(ceil_div(model.layers, plan.pp)) * plan.pp / model.layers;
+
+  double flops = static_cast<double>(models::model_flops(model, 1)) * static_cast<double>(point.training.global_batch);
+  if (point.training.recompute == models::Recompute::full) flops *= 4.0 / 3;
+  double cycles = flops * stage_layers / tiles / hardware.matrix_flops_per_cycle.to_double();
+
+  double bytes = 0;
+  for (const workloads::AxisTraffic& traffic : workloads::plan_traffic(model, point.training, plan)) {
+    const int members = traffic.members();
+    if (members < 2) continue;
+    const double stages = traffic.axis == Axis::pp ? 1 : static_cast<double>(traffic.span(Axis::pp).count) / plan.pp;
+    bytes += static_cast<double>(traffic.times) * static_cast<double>(traffic.bytes()) * sent_share(traffic.pattern, members) *
+             stages;
+  }
+  cycles += bytes / hardware.link_bytes_per_cycle.to_double();
+
+  const auto parameters = static_cast<double>(models::count_parameters(model).total(model.layers));
+  const auto shared = [&plan](bool by_replicas, Bytes of) { return static_cast<double>(of) / (by_replicas ? plan.dp : 1); };
+  const double per_parameter = shared(plan.shards_parameters(), workloads::element_bytes(point.training.precision)) +
+                               shared(plan.shards_gradients(), workloads::gradient_bytes(point.training)) +
+                               shared(plan.shards_optimizer(), workloads::optimizer_bytes_per_parameter(
+                                                                   point.training.optimizer, point.training.precision));
+  const double cuts = static_cast<double>(plan.tp) * plan.tatp * plan.pp * plan.ep;
+  return {cycles * bubble_factor(plan, microbatches), parameters * per_parameter / cuts};
+}
+
+std::shared_ptr<const topology::RoutingPolicy> PlanPredictor::routes(const workloads::LoweringInput& input,
+                                                                     const workloads::Trace& trace) {
+  const std::string& name = input.hardware.routing;
+  if (name == "balanced") return ground_.make_routes(input, trace);
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const topology::RoutingPolicy>& known = routes_[name];
+  if (known == nullptr) known = ground_.make_routes(input, trace);
+  return known;
+}
+
+PlanVerdict PlanPredictor::ask(const PlanPoint& point) {
+  PlanVerdict verdict;
+  try {
+    models::HardwareModel hardware = ground_.hardware;
+    hardware.routing = point.routing;
+    PlanPoint placed = point;
+    if (open(point.plan)) placed.plan = ground_.choose_mapping(input(point, hardware));
+    const workloads::LoweringInput lowering = input(placed, hardware);
+    const workloads::LoweredPlan lowered = workloads::lower(lowering);
+    verdict.memory = lowered.memory;
+    verdict.outcome = PlanVerdict::Outcome::does_not_fit;
+    if (!lowered.memory.fits) return verdict;
+    const std::shared_ptr<const topology::RoutingPolicy> policy = routes(lowering, lowered.trace);
+    workloads::check_routes(lowered.trace, ground_.mesh, *policy);
+    StepCosts costs(
+        {lowered.trace, lowered.mapping, placed.plan, hardware, ground_.mesh, *policy, ground_.cost_model, ground_.seed});
+    verdict.cycles = analysis::predict(costs, lowered.trace).cycles;
+    verdict.outcome = PlanVerdict::Outcome::predicted;
+  } catch (const PlanError& error) {
+    verdict.outcome = PlanVerdict::Outcome::refused;
+    verdict.fault = error.what();
+  }
+  return verdict;
+}
+
+PlanVerdict PlanPredictor::predict(const PlanPoint& point) {
+  const std::string key = fmt::format("{}; {}; {}", plan_text(point), mapping_text(point.plan), point.routing);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(key);
+    if (found != known_.end()) return found->second;
+  }
+  PlanVerdict verdict = ask(point);
+  const std::lock_guard lock(mutex_);
+  known_.emplace(key, verdict);
+  return verdict;
+}
+
+PlanSpec PlanPredictor::mapped(const PlanPoint& point) const {
+  models::HardwareModel hardware = ground_.hardware;
+  hardware.routing = point.routing;
+  PlanPoint open_point = point;
+  for (const Axis axis : workloads::default_order()) {
+    open_point.plan.mapping[axis] = {workloads::Placement::optimized, std::nullopt};
+  }
+  return ground_.choose_mapping(input(open_point, hardware));
+}
+
+}  // namespace wafersim::analysis
