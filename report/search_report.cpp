@@ -101,7 +101,9 @@ std::string baselines_text(const SearchReport& report) {
     const SearchResult& search = report.searches[s];
     const std::optional<FoundPlan> own = best_of(report, s);
     if (!own) {
-      const std::string why = search.plans.empty() ? "no valid plan" : "none of its plans fits";
+      const std::string why = search.space == 0      ? "no valid plan"
+                              : search.plans.empty() ? (search.whole ? "all too large" : "not looked at")
+                                                     : "none of its plans fits";
       table.push_back({to_string(search.family), why, "-", "-", "-"});
       continue;
     }
