@@ -24,31 +24,8 @@ constexpr std::size_t kBatch = 32;
 constexpr std::size_t kDrawn = 8;
 /// Of a batch, plans with the same degrees.
 constexpr std::size_t kOfSameDegrees = 4;
-/// By how much plans come later that need no less memory than one that did not fit, for all that is known.
-constexpr double kHeavier = 4;
-/// By how much plans come later for each one of the same degrees that failed otherwise.
-constexpr double kPenalty = 1.1;
-
-/// What decides how much memory a plan of given degrees needs.
-struct Weight {
-  workloads::PipelineSchedule schedule = workloads::PipelineSchedule::one_f_one_b;
-  int virtual_stages = 1;
-  int zero = 0;
-  models::Recompute recompute = models::Recompute::none;
-  std::int64_t microbatch = 1;
-
-  explicit Weight(const PlanPoint& point)
-      : schedule(point.plan.schedule),
-        virtual_stages(point.plan.virtual_stages),
-        zero(point.plan.zero),
-        recompute(point.training.recompute),
-        microbatch(point.training.microbatch) {}
-  /// Recomputation saves the more the later it stands among its words.
-  bool no_lighter_than(const Weight& other) const {
-    return schedule == other.schedule && virtual_stages == other.virtual_stages && zero <= other.zero &&
-           recompute <= other.recompute && microbatch >= other.microbatch;
-  }
-};
+/// What plans that do not fit, or cannot be lowered, do to the priority of others with the same degrees.
+constexpr double kPenalty = 1.25;
 
 class Searcher {
  public:
@@ -84,25 +61,22 @@ class Searcher {
   struct Waiting {
     std::size_t number = 0;  ///< in the space
     double cycles = 0;       ///< estimated
-    Weight weight;
   };
   /// What is known of plans with the same degrees.
   struct Degrees {
     double factor = 0;  ///< predicted / estimated cycles of the fastest; 0 before the first prediction
     double fastest = 0;
-    double penalty = 1;  ///< of refusals
-    std::vector<Weight> too_heavy;
+    double penalty = 1;  ///< of failures since the last success
   };
 
   void estimate() {
     const auto capacity = static_cast<double>(predictor_.capacity());
     for (std::size_t i = 0; i < space_.size(); ++i) {
-      const PlanPoint point = space_.at(i);
-      const PlanEstimate estimate = predictor_.estimate(point);
+      const PlanEstimate estimate = predictor_.estimate(space_.at(i));
       if (estimate.static_bytes > capacity) {
         ++result_.too_large;
       } else {
-        waiting_.push_back({i, estimate.cycles, Weight(point)});
+        waiting_.push_back({i, estimate.cycles});
       }
     }
     std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) { return a.cycles < b.cycles; });
@@ -112,9 +86,7 @@ class Searcher {
   double priority(const Waiting& plan) const {
     const Degrees& degrees = degrees_[space_.degrees_of(plan.number)];
     const double factor = degrees.factor > 0 ? degrees.factor : std::max(usual_factor_, 1.0) * 0.8;  // rather what is new
-    const bool heavy = std::any_of(degrees.too_heavy.begin(), degrees.too_heavy.end(),
-                                   [&](const Weight& each) { return plan.weight.no_lighter_than(each); });
-    return plan.cycles * factor * degrees.penalty * (heavy ? kHeavier : 1);
+    return plan.cycles * factor * degrees.penalty;
   }
 
   std::vector<Waiting> next_batch(std::size_t size) {
@@ -156,9 +128,11 @@ class Searcher {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const PlanVerdict& verdict = result_.plans[first + i].verdict;
       Degrees& degrees = degrees_[space_.degrees_of(batch[i].number)];
-      if (verdict.outcome == PlanVerdict::Outcome::does_not_fit) degrees.too_heavy.push_back(batch[i].weight);
-      if (verdict.outcome == PlanVerdict::Outcome::refused) degrees.penalty *= kPenalty;
-      if (verdict.outcome != PlanVerdict::Outcome::predicted) continue;
+      if (verdict.outcome != PlanVerdict::Outcome::predicted) {
+        degrees.penalty *= kPenalty;
+        continue;
+      }
+      degrees.penalty = 1;
       const auto cycles = static_cast<double>(verdict.cycles);
       const double factor = cycles / std::max(batch[i].cycles, 1.0);
       if (degrees.factor == 0 || cycles < degrees.fastest) degrees.fastest = cycles, degrees.factor = factor;

@@ -63,7 +63,7 @@ TEST_F(SearchCommand, KeptKeysStayAsTheyAre) {
 
 TEST_F(SearchCommand, AnInterruptKeepsWhatWasFound) {
   const Outcome outcome = place_.shell(
-      "\"$WAFERSIM\" search tiny.yaml -o out --max-plans 100000 --jobs 1 --quiet & sleep 1; kill -INT $!; wait $!");
+      "\"$WAFERSIM\" search tiny.yaml -o out --max-plans 100000 --jobs 1 --quiet & sleep 3; kill -INT $!; wait $!");
   ASSERT_EQ(outcome.status, 130) << outcome.err;
   EXPECT_FALSE(search_rows(place_.read("out/search.csv")).empty());
   EXPECT_TRUE(place_.has("out/search.svg"));
@@ -72,7 +72,7 @@ TEST_F(SearchCommand, AnInterruptKeepsWhatWasFound) {
 }
 
 TEST_F(SearchCommand, ABudgetEndsIt) {
-  const Outcome outcome = place_.wafersim("search tiny.yaml -o out --max-plans 100000 --budget 1s");
+  const Outcome outcome = place_.wafersim("search tiny.yaml -o out --max-plans 100000 --budget 4s");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(place_.has("out/best.yaml"));
 }
