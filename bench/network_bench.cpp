@@ -70,7 +70,8 @@ void uniform(benchmark::State& state) {
              const Bytes bytes = 16 * 512;
              const double saturation = 4.0 / cols;  // link widths per tile
              const double interval = static_cast<double>(bytes) / 64.0 / (saturation * percent / 100.0);
-             const std::uint64_t per_tile = kHops / (mesh.tile_count() * 16ULL * static_cast<unsigned>(rows + cols) / 3);
+             const std::uint64_t hops_of_one = mesh.tile_count() * 16ULL * static_cast<unsigned>(rows + cols) / 3;
+             const std::uint64_t per_tile = std::max<std::uint64_t>(1, kHops / hops_of_one);
              std::vector<workloads::Flow> flows;
              for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
                double time = random.unit() * interval;
@@ -84,7 +85,7 @@ void uniform(benchmark::State& state) {
   }
 }
 BENCHMARK(uniform)
-    ->Args({16, 16, 30})->Args({16, 16, 60})->Args({32, 64, 30})->Args({32, 64, 60})
+    ->Args({16, 16, 30})->Args({16, 16, 60})->Args({32, 64, 30})->Args({32, 64, 60})->Args({160, 160, 30})->Args({256, 256, 30})
     ->ArgNames({"rows", "cols", "load"})->Unit(benchmark::kSecond)->UseManualTime()->Iterations(1);
 
 /// A member's view of its row (or column) of a square of `side` tiles.
