@@ -212,9 +212,11 @@ bool parse_shard(const std::string& text, Shard& shard) {
 CLI::App* add_sweep(CLI::App& app, SweepArguments& arguments) {
   CLI::App* sweep = app.add_subcommand("sweep", "Run all points of a study and collect their results in one SQLite file");
   sweep->add_option("study", arguments.study, "Study file (YAML)")->required()->type_name("STUDY");
-  sweep->add_option("-o,--output", arguments.directory, "Directory of the results [runs/NAME]; points that it has are not run again")
+  sweep
+      ->add_option("-o,--output", arguments.directory,
+                   "Directory of the results [runs/NAME]; points that it has are not run again")
       ->type_name("DIR");
-  sweep->add_option("-j,--jobs", arguments.jobs, "Points at a time [one for each processor]")
+  sweep->add_option("-j,--jobs", arguments.jobs, "Points at a time [one for each processor; under mpirun one of each rank]")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
   sweep
@@ -358,7 +360,7 @@ CLI::App* add_whatif(CLI::App& app, WhatIfArguments& arguments) {
   add_scenario(*whatif, arguments.scenario);
   whatif->get_option("scenario")->description("Scenario file (YAML), or the directory of a run with --critical-path");
   whatif->add_option("--change", arguments.changes,
-                     "'links 2x', 'compute 2x', 'memory 2x' with any factor, 'routers instant' or 'network ideal'; again and again")
+                     "'links 2x', 'compute 2x', 'memory 2x' with any factor, 'routers instant' or 'network ideal'; repeatable")
       ->required()
       ->type_name("CHANGE")
       ->allow_extra_args(false);
