@@ -13,6 +13,15 @@
 namespace wafersim::apps {
 namespace {
 
+/// CLI::PositiveNumber with a message that people can read.
+CLI::Validator positive_number() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    return CLI::detail::lexical_cast(text, value) && value > 0 ? std::string{} : "'" + text + "' is not a number above 0";
+  };
+  return {check, "POSITIVE", "positive_number"};
+}
+
 void add_scenario(CLI::App& command, ScenarioArguments& arguments) {
   command.add_option("scenario", arguments.path, "Scenario file (YAML)")->required()->type_name("SCENARIO");
   command
@@ -102,11 +111,11 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
   run->add_option("--max-cycles", arguments.max_cycles,
                   "Stop after N cycles; the results are marked as partial")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   run->add_option("--max-wall", arguments.max_wall_seconds,
                   "Stop after this many seconds of wall time; the results are marked as partial")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   run->add_option_function<std::string>(
          "--fold", [&arguments](const std::string& word) { arguments.fold = word == "auto"; },
          "auto: simulate what repeats once, the results are the same; off: simulate everything [auto]")
@@ -278,7 +287,7 @@ double budget_of(const std::string& text) {
 void add_search_options(CLI::App& command, PlanSearchOptions& options, const std::string& usual, const std::string& budget) {
   command.add_option("--max-plans", options.most_plans, "Plans that are predicted [" + usual + "]")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command
       .add_option_function<std::string>(
           "--budget", [&options](const std::string& text) { options.budget_seconds = budget_of(text); }, budget)
@@ -326,10 +335,10 @@ CLI::App* add_advise(CLI::App& app, AdviseArguments& arguments) {
       ->type_name("TOKENS")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   advise->add_option("--tokens", arguments.tokens, "Tokens of an iteration: the batch is that divided by the sequence [262144]")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   advise->add_option("--set", arguments.overrides, "Set a key of all scenarios, e.g. --set wafer.mesh=6x8")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
