@@ -14,23 +14,10 @@
 #include "report/page_data.h"
 #include "report/run_comparison.h"
 #include "report/run_directory.h"
+#include "report/svg.h"
 
 namespace wafersim::report {
 namespace {
-
-std::string html_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<') {
-      result += "&lt;";
-    } else if (c == '&') {
-      result += "&amp;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
 
 /// Writes the frame up to a mark, which it must have, then `content`; returns what is left of the frame.
 std::string_view fill(AtomicFile& file, std::string_view frame, std::string_view mark,
@@ -47,7 +34,7 @@ std::string text_of(const Json& data) { return data.dump(-1, ' ', false, Json::e
 void write_page_file(const std::filesystem::path& path, const std::string& title, const std::string& data) {
   const PageAssets assets = page_assets();
   AtomicFile file(path);
-  std::string_view rest = fill(file, assets.frame, "@TITLE@", html_text(title + " - wafersim"));
+  std::string_view rest = fill(file, assets.frame, "@TITLE@", escaped(title + " - wafersim"));
   rest = fill(file, rest, "@STYLE@", assets.style);
   rest = fill(file, rest, "@DATA@", base64(deflated(data)));
   rest = fill(file, rest, "@SCRIPT@", assets.script);

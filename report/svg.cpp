@@ -5,8 +5,6 @@
 #include <cmath>
 
 namespace wafersim::report {
-namespace {
-
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -22,8 +20,6 @@ std::string escaped(std::string_view text) {
   }
   return result;
 }
-
-}  // namespace
 
 double nice_step(double span, int ticks) {
   const double rough = span / ticks;

@@ -6,6 +6,9 @@
 
 namespace wafersim::report {
 
+/// Text as it stands in SVG and HTML.
+std::string escaped(std::string_view text);
+
 /// 1, 2, 5 or 10 times a power of ten: the smallest of which `span`, above 0, has at most `ticks`.
 double nice_step(double span, int ticks = 6);
 

@@ -15,20 +15,6 @@ constexpr const char* kAxis = "stroke=\"#999\" stroke-width=\"1\"";
 constexpr const char* kGrid = "stroke=\"#e4e4e4\" stroke-width=\"1\"";
 constexpr const char* kPoint = "#3366cc";
 
-std::string text_of(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 std::string percent(double value) { return fmt::format("{:.2f} %", 100 * value); }
 
 /// A span of decimal logarithms with its ticks at powers of ten.
@@ -50,7 +36,7 @@ struct Dot {
 void draw_dot(Svg& svg, double x, double y, const std::string& title) {
   svg.raw(
       fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.6\" fill=\"{}\" fill-opacity=\"0.55\"><title>{}</title></circle>",
-                  x, y, kPoint, text_of(title)));
+                  x, y, kPoint, escaped(title)));
 }
 
 void draw_frame(Svg& svg, const LogScale& x, const char* x_title, const char* y_title) {
@@ -117,7 +103,7 @@ std::string residuals(const std::vector<Dot>& dots) {
 
 std::string row(const std::vector<std::string>& cells, const char* kind = "td") {
   std::string line = "<tr>";
-  for (const std::string& each : cells) line += fmt::format("<{0}>{1}</{0}>", kind, text_of(each));
+  for (const std::string& each : cells) line += fmt::format("<{0}>{1}</{0}>", kind, escaped(each));
   return line + "</tr>\n";
 }
 
@@ -190,7 +176,7 @@ std::string factor_text(const TrialModel& model) {
 }
 
 std::string section(const Trial& trial, const TrialModel& model) {
-  std::string html = fmt::format("<h2>{}</h2>\n", text_of(model.name)) + factor_text(model);
+  std::string html = fmt::format("<h2>{}</h2>\n", escaped(model.name)) + factor_text(model);
   std::vector<Dot> dots;
   for (std::size_t i = 0; i < trial.points.size(); ++i) {
     if (model.answers[i].cycles) dots.push_back({trial.points[i].cycles, *model.answers[i].cycles, trial.points[i].number});
@@ -212,7 +198,7 @@ std::string trial_page(const Trial& trial) {
       "<p>{1} points simulated, {2} failed. An error is predicted / simulated - 1. Points that differ in keys of the plan only "
       "compete "
       "with each other: regret is what is lost by taking the plan that the model likes best, instead of the fastest.</p>\n",
-      text_of(trial.name), trial.points.size(), trial.failed_points);
+      escaped(trial.name), trial.points.size(), trial.failed_points);
   html += model_table(trial);
   for (const TrialModel& model : trial.models) html += section(trial, model);
   return html + "</body></html>\n";
