@@ -218,16 +218,24 @@ bool parse_shard(const std::string& text, Shard& shard) {
   return true;
 }
 
-CLI::App* add_sweep(CLI::App& app, SweepArguments& arguments) {
-  CLI::App* sweep = app.add_subcommand("sweep", "Run all points of a study and collect their results in one SQLite file");
-  sweep->add_option("study", arguments.study, "Study file (YAML)")->required()->type_name("STUDY");
-  sweep
-      ->add_option("-o,--output", arguments.directory,
-                   "Directory of the results [runs/NAME]; points that it has are not run again")
+/// `jobs` says what is done at a time.
+void add_study(CLI::App& command, StudyArguments& arguments, const std::string& jobs) {
+  command.add_option("study", arguments.study, "Study file (YAML)")->required()->type_name("STUDY");
+  command
+      .add_option("-o,--output", arguments.directory,
+                  "Directory of the results [runs/NAME]; points that it has are not run again")
       ->type_name("DIR");
-  sweep->add_option("-j,--jobs", arguments.jobs, "Points at a time [one for each processor; under mpirun one of each rank]")
+  command.add_option("-j,--jobs", arguments.jobs, jobs + " at a time [one for each processor; under mpirun one of each rank]")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+  command.add_flag("--retry-failed", arguments.retry_failed, "Run failed points again, too");
+  command.add_flag("--quiet", arguments.quiet, "Print nothing but errors");
+  command.add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
+}
+
+CLI::App* add_sweep(CLI::App& app, SweepArguments& arguments) {
+  CLI::App* sweep = app.add_subcommand("sweep", "Run all points of a study and collect their results in one SQLite file");
+  add_study(*sweep, arguments, "Points");
   sweep
       ->add_option_function<std::string>(
           "--shard",
@@ -240,27 +248,14 @@ CLI::App* add_sweep(CLI::App& app, SweepArguments& arguments) {
       ->type_name("I/N");
   sweep->add_option("--merge", arguments.merge, "Run nothing; take over the results of these directories")
       ->type_name("DIRS");
-  sweep->add_flag("--retry-failed", arguments.retry_failed, "Run failed points again, too");
   sweep->add_flag("--keep-runs", arguments.keep_runs, "Keep the result directory of every point in DIR/runs");
-  sweep->add_flag("--quiet", arguments.quiet, "Print nothing but errors");
-  sweep->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
   return sweep;
 }
 
 CLI::App* add_validate(CLI::App& app, ValidateArguments& arguments) {
   CLI::App* validate = app.add_subcommand("validate", "Simulate all points of a study and put cost models on trial against them");
-  validate->add_option("study", arguments.study, "Study file (YAML)")->required()->type_name("STUDY");
-  validate
-      ->add_option("-o,--output", arguments.directory,
-                   "Directory of the results [runs/NAME]; points that it has are not run again")
-      ->type_name("DIR");
-  validate->add_option("-j,--jobs", arguments.jobs, "Simulations at a time [one for each processor]")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-  validate->add_flag("--retry-failed", arguments.retry_failed, "Run failed points again, too");
+  add_study(*validate, arguments, "Simulations");
   validate->add_flag("--json", arguments.json, "Print validation.json instead of the summary for people");
-  validate->add_flag("--quiet", arguments.quiet, "Print nothing but errors");
-  validate->add_flag("--force", arguments.force, "Write into a directory that holds other files, too");
   return validate;
 }
 

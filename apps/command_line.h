@@ -86,26 +86,24 @@ struct Shard {
   std::uint64_t count = 1;
 };
 
-struct SweepArguments {
+/// What all commands that run a study have in common.
+struct StudyArguments {
   std::string study;
   std::string directory;  ///< empty = runs/<name of the study>
   std::size_t jobs = 0;   ///< 0 = one for each processor
-  Shard shard;
-  std::vector<std::string> merge;  ///< directories of sweeps whose results are taken over instead of running anything
   bool retry_failed = false;
-  bool keep_runs = false;
   bool force = false;
   bool quiet = false;
 };
 
-struct ValidateArguments {
-  std::string study;
-  std::string directory;  ///< empty = runs/<name of the study>
-  std::size_t jobs = 0;   ///< 0 = one for each processor
-  bool retry_failed = false;
-  bool force = false;
+struct SweepArguments : StudyArguments {
+  Shard shard;
+  std::vector<std::string> merge;  ///< directories of sweeps whose results are taken over instead of running anything
+  bool keep_runs = false;
+};
+
+struct ValidateArguments : StudyArguments {
   bool json = false;
-  bool quiet = false;
 };
 
 struct SearchArguments {

@@ -81,17 +81,6 @@ std::vector<std::string> overrides_of(const config::Study& study, const config::
   return overrides;
 }
 
-std::vector<report::PlannedPoint> planned_points(const config::Study& study) {
-  std::vector<report::PlannedPoint> points;
-  for (const config::StudyPoint& point : study.points) points.push_back({pairs_of(point), resolved(study, point)});
-  return points;
-}
-
-report::StudyHeader header_of(const config::Study& study) {
-  const bool traffic = study.command == config::StudyCommand::traffic;
-  return {study.name, traffic ? "traffic" : "run", pairs_of(study.fixed)};
-}
-
 fs::path study_directory(const std::string& given, const config::Study& study) {
   return given.empty() ? fs::path("runs") / directory_name(study.name) : fs::path(given);
 }
@@ -232,6 +221,32 @@ void prepare_study_directory(const fs::path& directory, bool force) {
   // The lock comes first: a sweep that was killed at once has nothing else.
   const bool again = fs::exists(directory / report::kStudyFile) || fs::exists(directory / kLock);
   report::prepare_directory(directory, force || again);
+}
+
+namespace {
+
+/// What a study's database is laid out with. Scenarios that are wrong are empty; the run of them will say why.
+std::vector<report::PlannedPoint> planned_points(const config::Study& study) {
+  std::vector<report::PlannedPoint> points;
+  for (const config::StudyPoint& point : study.points) points.push_back({pairs_of(point), resolved(study, point)});
+  return points;
+}
+
+report::StudyHeader header_of(const config::Study& study) {
+  const bool traffic = study.command == config::StudyCommand::traffic;
+  return {study.name, traffic ? "traffic" : "run", pairs_of(study.fixed)};
+}
+
+const fs::path& prepared(const fs::path& directory, bool force) {
+  prepare_study_directory(directory, force);
+  return directory;
+}
+
+}  // namespace
+
+StudyFolder::StudyFolder(const fs::path& directory, const config::Study& study, bool force)
+    : lock(prepared(directory, force)), database(directory / report::kStudyFile) {
+  database.plan(header_of(study), planned_points(study));
 }
 
 }  // namespace wafersim::apps

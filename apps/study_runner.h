@@ -19,10 +19,6 @@ std::vector<std::string> overrides_of(const config::Study& study, const config::
 /// `given`, or by default runs/<name of the study>.
 std::filesystem::path study_directory(const std::string& given, const config::Study& study);
 
-/// What a study's database is laid out with. Scenarios that are wrong are empty; the run of them will say why.
-report::StudyHeader header_of(const config::Study& study);
-std::vector<report::PlannedPoint> planned_points(const config::Study& study);
-
 struct StudyRunOptions {
   std::string directory;
   std::size_t jobs = 0;  ///< points at a time, of each rank; 0 = one for each processor, with several ranks one
@@ -99,5 +95,13 @@ class DirectoryLock {
 
 /// Makes a directory ready for the results of a study: new, empty, or one of an earlier study. Throws IoError.
 void prepare_study_directory(const std::filesystem::path& directory, bool force);
+
+/// The directory of a study's results, made ready and held, with the database of its points.
+struct StudyFolder {
+  StudyFolder(const std::filesystem::path& directory, const config::Study& study, bool force);
+
+  DirectoryLock lock;
+  report::StudyDatabase database;
+};
 
 }  // namespace wafersim::apps

@@ -45,10 +45,8 @@ ExitStatus sweep_command(const SweepArguments& arguments) {
   const StudyRunOptions options{directory.string(), arguments.jobs, arguments.keep_runs, arguments.quiet};
   StudyRunner runner(options, study, cluster);
   if (cluster.rank() != 0) return serve(runner, cluster);
-  prepare_study_directory(directory, arguments.force);
-  const DirectoryLock lock(directory);
-  report::StudyDatabase database(directory / report::kStudyFile);
-  database.plan(header_of(study), planned_points(study));
+  StudyFolder folder(directory, study, arguments.force);
+  report::StudyDatabase& database = folder.database;
   for (const std::string& other : arguments.merge) database.take_from(fs::path(other) / report::kStudyFile);
   if (arguments.retry_failed) database.retry_failed();
   std::vector<std::uint64_t> wanted;

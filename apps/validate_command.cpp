@@ -200,10 +200,8 @@ ExitStatus validate_command(const ValidateArguments& arguments) {
   const StudyRunOptions options{directory.string(), arguments.jobs, false, arguments.quiet};
   StudyRunner runner(options, study, cluster);
   if (cluster.rank() != 0) return serve(runner, cluster);
-  prepare_study_directory(directory, arguments.force);
-  const DirectoryLock lock(directory);
-  report::StudyDatabase database(directory / report::kStudyFile);
-  database.plan(header_of(study), planned_points(study));
+  StudyFolder folder(directory, study, arguments.force);
+  report::StudyDatabase& database = folder.database;
   if (arguments.retry_failed) database.retry_failed();
   if (!runner.run(database.pending(), database)) {
     cluster.end_all(ExitStatus::interrupted);

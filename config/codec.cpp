@@ -59,11 +59,6 @@ bool ValueContext::expect_list(const ConfigNode& node) const {
 bool ValueContext::expect_word(const ConfigNode& node, const std::string& word,
                                const std::vector<std::string>& words) const {
   if (std::find(words.begin(), words.end(), word) != words.end()) return true;
-  const auto& planned = key.planned;
-  if (std::find(planned.begin(), planned.end(), word) != planned.end()) {
-    return fail(node.where,
-                fmt::format("'{}' is not available in this version; valid: {}", word, join(words)));
-  }
   const std::string near = nearest(word, words);
   const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
   return fail(node.where, fmt::format("unknown word '{}'{}{} valid: {}", word, hint, near.empty() ? ";" : "",
@@ -79,10 +74,6 @@ bool read_whole(const ConfigNode& node, const ValueContext& context, std::int64_
     return context.fail(node.where, too_large<std::int64_t>(node.text));
   if (error != std::errc{})
     return context.fail(node.where, fmt::format("'{}' is not a whole number", node.text));
-  if (key.max && key.planned_max && value > *key.max && value <= *key.planned_max) {
-    return context.fail(
-        node.where, fmt::format("'{}' is not available in this version; valid: {}", value, range_rule(key)));
-  }
   if ((key.min && value < *key.min) || (key.max && value > *key.max)) {
     return context.fail(node.where, fmt::format("'{}' is out of range; valid: {}", value, range_rule(key)));
   }

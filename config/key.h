@@ -15,7 +15,6 @@ struct Key {
   bool required = false;
   std::optional<std::int64_t> min = {};  ///< of a whole number
   std::optional<std::int64_t> max = {};
-  std::optional<std::int64_t> planned_max = {};  ///< numbers up to here are known but not available yet
   bool positive = false;                  ///< of a quantity: zero is refused (negative ones always are)
   std::string absent = {};                ///< word that stands for "no value" ("none", "unlimited", "auto")
   std::string default_text = {};          ///< for the reference, where the default depends on other keys
@@ -23,7 +22,6 @@ struct Key {
   bool square = false;                    ///< of a shape: a bare number is the side of a square
   bool is_path = false;                   ///< a file, relative to the file that names it
   std::vector<std::string> words = {};    ///< of a text: the words it may be
-  std::vector<std::string> planned = {};  ///< words that are known but not available yet
 };
 
 }  // namespace wafersim::config

@@ -51,10 +51,6 @@ std::unique_ptr<FlitNetwork> FlitNetwork::make(const FlitNetworkSpec& spec, Flit
     if (layout.per_direction()) return std::make_unique<FlitEngine<kPortPerDirection>>(spec, terminals);
     return std::make_unique<FlitEngine<kSinglePort>>(spec, terminals);
   }
-  if (layout.per_direction()) {
-    throw PlanError(
-        "wafer.express: flit routers with express links have one port for their tile; valid with wafer.nic.ports: single");
-  }
   return std::make_unique<FlitEngine<kManyPorts>>(spec, terminals);
 }
 

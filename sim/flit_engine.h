@@ -33,8 +33,9 @@ class FlitEngine final : public FlitNetwork {
 
  private:
   using State = RouterState<kPorts>;
+  using PortSet = PortSetOf<kPorts>;
   static constexpr unsigned kMesh = kMeshPortsOf<kPorts>;
-  static constexpr unsigned kPortBits = kPorts <= 8 ? 3 : 4;
+  static constexpr unsigned kPortBits = kPorts <= 8 ? 3 : kPorts <= 16 ? 4 : 5;
 
   struct Arrival {
     std::uint32_t input_vc;
@@ -121,7 +122,7 @@ class FlitEngine final : public FlitNetwork {
       return static_cast<unsigned>(hop);
     }
     if constexpr (kPorts == kSinglePort) return kMesh;
-    if constexpr (kPorts == kManyPorts) return kMesh + mesh_.slot(destination);
+    if (!layout_.per_direction()) return kMesh + mesh_.slot(destination);
     return kMesh + std::min(input, kMesh);
   }
   /// The output of the packet at the front of an input VC, and the class or, in cut-through, the VC behind it.

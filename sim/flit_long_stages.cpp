@@ -88,7 +88,7 @@ void FlitEngine<kPorts>::apply_stage_ends(Cycle now) {
 // The functions that the other sources of the class call.
 #define WAFERSIM_INSTANTIATE(kPorts)                                                                                \
   template void FlitEngine<kPorts>::begin_long_vc_stage( std::uint32_t, FlitEngine<kPorts>::State&, const InputVc*, \
-      const FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::VcGrant>&, PortSet, Cycle);                              \
+      const FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::VcGrant>&, PortSetOf<kPorts>, Cycle);                              \
   template void FlitEngine<kPorts>::begin_long_switch_stage( std::uint32_t, FlitEngine<kPorts>::State&, const       \
       FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::SwitchGrant>&, Cycle);                                         \
   template void FlitEngine<kPorts>::check_stage_ends(Cycle);                                                        \

@@ -3,14 +3,17 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "sim/network.h"
 
 namespace wafersim::sim {
 
-/// A set of ports or of VCs, a bit each.
-using PortSet = std::uint16_t;
+/// A set of VCs, a bit each.
 using VcSet = std::uint16_t;
+/// A set of ports of a router that has so many.
+template <unsigned kPorts>
+using PortSetOf = std::conditional_t<(kPorts > 16), std::uint32_t, std::uint16_t>;
 
 constexpr unsigned first_of(std::uint32_t set) { return static_cast<unsigned>(std::countr_zero(set)); }
 /// The first member at or after `start`, round the end.
@@ -23,6 +26,8 @@ constexpr bool has_one(std::uint32_t set) { return (set & (set - 1)) == 0; }
 /// Requests of input VCs, by input port.
 template <unsigned kPorts>
 struct VcRequests {
+  using PortSet = PortSetOf<kPorts>;
+
   PortSet ports = 0;  ///< with at least one
   std::array<VcSet, kPorts> vcs{};
 
@@ -83,7 +88,8 @@ struct OutputVc {
 /// one for a tile's messages to itself; and what holds all others, express links and shared routers.
 inline constexpr unsigned kSinglePort = topology::kPlainDirections + 1;
 inline constexpr unsigned kPortPerDirection = 2 * topology::kPlainDirections + 1;
-inline constexpr unsigned kManyPorts = topology::kDirections + topology::kMaxConcentration;
+inline constexpr unsigned kManyPorts = 2 * topology::kDirections + 1;
+static_assert(topology::kMaxConcentration <= topology::kDirections + 1);
 /// Of those the ports that lead to links.
 template <unsigned kPorts>
 inline constexpr unsigned kMeshPortsOf = kPorts == kManyPorts ? topology::kDirections : topology::kPlainDirections;
@@ -91,6 +97,7 @@ inline constexpr unsigned kMeshPortsOf = kPorts == kManyPorts ? topology::kDirec
 /// What a router decides with, in a few cache lines. VC state follows in arrays of the engine.
 template <unsigned kPorts>
 struct alignas(64) RouterState {
+  using PortSet = PortSetOf<kPorts>;
   static constexpr unsigned kMesh = kMeshPortsOf<kPorts>;
   PortSet wants_vc = 0;      ///< outputs that heads wait for a VC of
   PortSet wants_switch = 0;  ///< outputs that flits want to leave by

@@ -14,7 +14,7 @@ void FlitEngine<kPorts>::choose_output(std::uint32_t router, InputVc& from, Port
     }
     return flits;
   };
-  const topology::OutputSet offered = offered_to(at.port, kMesh, kPorts == kPortPerDirection);
+  const topology::OutputSet offered = offered_to(at.port, kMesh, layout_.per_direction());
   const topology::Hop hop = routes_.take(travel, router, came_by(at.port, kMesh), packets_[packet].destination, offered, room);
   from.output = static_cast<std::uint8_t>(port_of(hop, at.port, packets_[packet].destination));
   from.output_vc = static_cast<std::uint8_t>(routes_.vc_in_class(at.vc, entered, travel.vc_class));

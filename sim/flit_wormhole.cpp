@@ -196,7 +196,7 @@ void FlitEngine<kPorts>::choose_first(const VcRequests<kPorts>& requests, VcSet 
 
 /// Outputs at which heads without a VC may bid for the switch: those with a VC that is free and has room.
 template <unsigned kPorts>
-PortSet FlitEngine<kPorts>::speculative_outputs(const State& state, const Speculators& speculators) const {
+PortSetOf<kPorts> FlitEngine<kPorts>::speculative_outputs(const State& state, const Speculators& speculators) const {
   PortSet result = 0;
   if (!stages_.speculative) return result;
   for (std::uint32_t outputs = state.wants_vc; outputs != 0; outputs &= outputs - 1) {

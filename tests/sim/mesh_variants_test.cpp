@@ -48,7 +48,7 @@ struct Variant {
     wafer.mesh.concentration = concentration;
     if (span) wafer.express = models::ExpressSpec{*span, every, {}, {}};
     if (express_cycles) wafer.express->latency = Duration::of_cycles(static_cast<std::int64_t>(*express_cycles));
-    if (concentration.size() > 1 || span) wafer.nic.ports = models::NicPorts::single;
+    if (concentration.size() > 1) wafer.nic.ports = models::NicPorts::single;
     wafer.nic.injection_latency = Duration::of_cycles(1);
     wafer.nic.ejection_latency = Duration::of_cycles(2);
     return wafer;
@@ -238,7 +238,7 @@ TEST(FlitEqualsPacket, OnMeshVariants) {
     hardware.border_cycles = random.below(9);
     hardware.wrap_cycles = 1 + random.below(20);
     hardware.nic_ports = pick(random, std::vector{models::NicPorts::single, models::NicPorts::per_direction});
-    if (!mesh.simple()) hardware.nic_ports = models::NicPorts::single;
+    if (mesh.concentrated()) hardware.nic_ports = models::NicPorts::single;
     hardware.express_cycles = 1 + random.below(12);
     shared += mesh.concentrated() ? 1 : 0;
     express += mesh.express() ? 1 : 0;
