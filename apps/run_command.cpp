@@ -165,6 +165,7 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   options.max_wall_seconds = arguments.max_wall_seconds;
   options.interrupted = InterruptGuard::interrupted;
   options.fold = arguments.fold;
+  options.trains = arguments.trains;
   const fs::path checkpoint = directory / report::kCheckpointFile;
   report::CheckpointOwner owner;
   if (arguments.resume || arguments.checkpoint_seconds > 0) owner = owner_of(arguments, run);

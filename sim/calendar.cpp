@@ -107,7 +107,7 @@ void Calendar::tick() {
         boundary_wanted_ = false;
         boundary_();
       }
-      const Cycle next = next_busy_cycle();
+      Cycle next = next_busy_cycle();
       if (!may_go_on(next)) break;
       if (cycles == 1) {
         wake_for(next);
@@ -127,7 +127,7 @@ void Calendar::tick() {
 /// Runs the hook and goes to the first busy cycle behind what it left; false when there is none to run.
 bool Calendar::start() {
   std::exchange(start_, nullptr)();
-  const Cycle next = next_busy_cycle();
+  Cycle next = next_busy_cycle();
   if (!may_go_on(next)) return false;
   now_ = next;
   return true;
@@ -180,8 +180,8 @@ void Calendar::replace(Cycle now, std::span<const Pending> events) {
   }
 }
 
-/// Whether the next busy cycle is to be run.
-bool Calendar::may_go_on(Cycle next) {
+/// Whether the next busy cycle is to be run; the poll may have posted for an earlier one.
+bool Calendar::may_go_on(Cycle& next) {
   if (next == kNever) return false;
   if (next > limit_) {
     stop_at_limit();
@@ -194,6 +194,7 @@ bool Calendar::may_go_on(Cycle next) {
       sc_core::sc_stop();
       return false;
     }
+    next = next_busy_cycle();
   }
   return true;
 }

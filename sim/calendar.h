@@ -164,12 +164,19 @@ class Calendar : public sc_core::sc_module {
     std::uint8_t lane = 0;
     Event event;
   };
-  // The next five only from the hooks below: between two cycles, when nothing is asked for in the current one any more.
+  // The next six only from the hooks below: between two cycles, when nothing is asked for in the current one any more.
   /// Called once, before the first cycle is run.
   void on_start(std::function<void()> start) { start_ = std::move(start); }
   /// Called behind a cycle in which request_boundary() was.
   void on_boundary(std::function<void()> boundary) { boundary_ = std::move(boundary); }
   void request_boundary() { boundary_wanted_ = true; }
+  /// Calls `act`, which may post, for the next cycle at the earliest. Also behind the last cycle, and when polled.
+  template <class Act>
+  void between_cycles(Act act) {
+    between_ = true;
+    act();
+    between_ = false;
+  }
   /// All events, ascending by cycle; of a cycle lane by lane in the order of posting, but far ones in any.
   std::vector<Pending> pending() const;
   /// Puts the calendar behind cycle `now` with these events and no others.
@@ -218,7 +225,7 @@ class Calendar : public sc_core::sc_module {
     } else {
       insert_far(at, lane, event);
     }
-    if (!running_) [[unlikely]] wake_for(at);
+    if (!running_ && !between_) [[unlikely]] wake_for(at);
   }
   void insert_near(Cycle at, std::uint8_t lane, Event event) {
     std::uint32_t& index = wheel_[at % kWheel];
@@ -237,7 +244,7 @@ class Calendar : public sc_core::sc_module {
 
   void tick();
   void run_cycle();
-  bool may_go_on(Cycle next);
+  bool may_go_on(Cycle& next);
   bool start();
   void stop_at_limit();
   void drain_updates(std::size_t slot);
@@ -256,6 +263,7 @@ class Calendar : public sc_core::sc_module {
   Cycle limit_ = kNever;
   Cycle sample_at_ = kNever;
   bool running_ = false;
+  bool between_ = false;
   bool run_ahead_ = false;
   bool boundary_wanted_ = false;
   bool stopped_by_poll_ = false;

@@ -52,6 +52,24 @@ class CreditCounter {
     return second_at_ > now ? second_at_ : kNever;
   }
 
+  /// What there is of room now, and what is known to come: so much, all of it by then.
+  struct Outlook {
+    Bytes room = 0;
+    Bytes returning = 0;
+    Cycle returned_at = 0;
+  };
+  Outlook outlook(Cycle now, CreditPool& pool) {
+    Outlook seen{room(now, pool), 0, second_at_};
+    seen.returning = given_ - static_cast<std::uint32_t>(seen.room);
+    if (tail_ == kNobody) return seen;
+    for (std::uint32_t index = pool[tail_].next;; index = pool[index].next) {
+      seen.returning += pool[index].bytes;
+      if (index == tail_) break;
+    }
+    seen.returned_at = pool[tail_].at;
+    return seen;
+  }
+
   /// Somebody waits for a credit of which no arrival is known yet.
   void wait() { waiting_ = 1; }
   /// Whether somebody did; nobody does afterwards.

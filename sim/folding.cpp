@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/state_visit.h"
+#include "sim/trains.h"
 
 namespace wafersim::sim {
 
@@ -68,7 +69,13 @@ void Folding::step_done(const workloads::TileBinding& binding, std::uint32_t ind
   parts_.calendar.request_boundary();
 }
 
+/// So that what trains have done is in the state.
+void Folding::settle_trains() {
+  if (parts_.network.trains != nullptr) parts_.network.trains->settle_all(parts_.calendar.current() + 1);
+}
+
 void Folding::at_boundary() {
+  settle_trains();
   if (std::exchange(look_, false)) recurrence_->look();
   if (alone_ && (meets_ || passed_last_alone())) unfold();
 }
@@ -119,6 +126,7 @@ void Folding::visit_run(Archive& archive) {
 }
 
 std::vector<char> Folding::save() {
+  settle_trains();
   watch(active());  // which also adds up what was folded so far
   Cycle now = parts_.calendar.current();
   std::vector<char> tiles = state_.save(active());

@@ -45,6 +45,7 @@ class Folding final : public StepObserver {
   void step_done(const workloads::TileBinding& binding, std::uint32_t index, const StepTimes& times) override;
 
  private:
+  void settle_trains();
   void at_boundary();
   void watch(std::vector<Tile*> tiles);
   void find_replicas();

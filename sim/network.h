@@ -64,6 +64,7 @@ class FlightClock {
 };
 
 class PathRecorder;
+class Trains;
 
 /// Where a tile stands in the plan.
 struct FlowPlace {
@@ -95,6 +96,7 @@ struct NetworkContext {
   StreamBoard streams;
   Multicasts multicasts;
   PathRecorder* path = nullptr;  ///< when the critical path is recorded
+  Trains* trains = nullptr;      ///< when messages may leave as trains
   Bytes buffer_unit;  ///< a packet takes whole ones of a buffer: bytes, or flits
 
   std::uint8_t timing_of_link(topology::LinkId link) const { return mesh.link_class(link); }

@@ -9,6 +9,8 @@
 #include "sim/fleet.h"
 #include "sim/path_recorder.h"
 #include "sim/router.h"
+#include "sim/sram.h"
+#include "sim/trains.h"
 
 namespace wafersim::sim {
 
@@ -49,6 +51,7 @@ void Nic::end_of_elaboration() {
   if (auto* const ours = dynamic_cast<Router*>(other_router_)) router_ = &ours->engine();
   core_ = core.operator->();
   sram_ = sram.operator->();
+  memory_ = dynamic_cast<Sram*>(sram_);
   core_lines_ = core_->hot_lines();
   network_.nics[tile_] = hot_lines().start;
   sram_lines_ = sram_->hot_lines();
@@ -143,6 +146,7 @@ void Nic::make_ready(std::uint32_t index) {
   } else {
     const unsigned lane = lane_of(message);
     message.vc = flow_vc(network_, tile_, message.destination, message.axis, network_.routes.vcs(0));
+    if (lanes_[lane].train != kNil) [[unlikely]] network_.trains->settle(lanes_[lane].train, network_.calendar.now());
     append(lanes_[lane], index);
     pending_lanes_ |= 1u << lane;
   }
@@ -181,7 +185,7 @@ void Nic::serve(unsigned lane_index) {
   const Cycle now = network_.calendar.current();
   Lane& lane = lanes_[lane_index];
   const Lane& line = line_of(lane_index);
-  if (line.first == kNil) return;
+  if (line.first == kNil || lane.train != kNil) return;
   // One packet a cycle, as every port: packets of one VC reach the router in different cycles, in order.
   if (lane.clock.free_at() > now || lane.last_injection == now) {
     wake(lane_index, std::max(lane.clock.free_at(), now + 1));
@@ -193,6 +197,7 @@ void Nic::serve(unsigned lane_index) {
     const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
     if (may_take(lane_index, message) && (!message.special || may_leave(message, bytes, now)) &&
         lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
+      if (may_depart(lane_index, message) && depart(lane_index, index)) return;
       inject(lane_index, index, before);
       if (line.first != kNil) wake(lane_index, std::max(lane.clock.free_at(), now + 1));
       return;
@@ -245,7 +250,9 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
       network_.calendar.request_evaluation(*this);
     }
   } else {
-    network_.calendar.post(*this, tail.ceil(), kSendDone, message_index);
+    if (!message.trained || changed(message.sent_at, tail.ceil())) {
+      network_.calendar.post(*this, tail.ceil(), kSendDone, message_index);
+    }
     if (message.special && message.follows != kNil) [[unlikely]] network_.streams.sent(message.follows);
   }
   const Cycle head_at = now + hardware.injection_cycles;
@@ -303,7 +310,8 @@ void Nic::eject(std::uint32_t index, Cycle head_at, const ExactTime& tail_at) {
   network_.packets.give_back(index);
   if (message.bytes_to_eject == 0) {
     const Cycle use = message.special && message.streamed ? network_.hardware.stream_cycles : 0;
-    network_.calendar.post(*this, message.last_tail + network_.hardware.message_overhead + use, kReceived, message_index);
+    const Cycle at = message.last_tail + network_.hardware.message_overhead + use;
+    if (!message.trained || changed(message.received_at, at)) network_.calendar.post(*this, at, kReceived, message_index);
   }
 }
 
@@ -351,12 +359,14 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
       break;
     case kSendDone: {
       const Message& message = network_.messages[payload];
+      if (message.trained && !is_sent(message)) [[unlikely]] break;
       if (message.special && !all_left(message)) break;
       if (network_.path != nullptr) [[unlikely]] network_.path->left(payload, network_.calendar.now());
       core_->send_done(message.send_token);
       break;
     }
     case kReceived:
+      if (network_.messages[payload].trained && !is_received(payload)) [[unlikely]] break;
       receive(payload);
       break;
     case kStream:

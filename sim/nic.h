@@ -11,6 +11,8 @@
 namespace wafersim::sim {
 
 class RouterEngine;
+class Sram;
+struct Train;
 
 /// A tile's network interface: sends and receives messages. It always consumes what arrives; a message that comes before its
 /// receive is posted waits in communication buffers. With models::Fidelity::ideal a message arrives in the
@@ -29,6 +31,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
     // Ready messages, next to serve first, linked by Message::next; see line_of().
     std::uint32_t first = kNil;
     std::uint32_t last = kNil;
+    std::uint32_t train = kNil;  ///< that its only message has left as, see Trains
   };
 
   // What every packet touches comes first, before the ports, which are large.
@@ -44,6 +47,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   PacketSink* other_router_ = nullptr;
   CoreIf* core_ = nullptr;
   SramIf* sram_ = nullptr;
+  Sram* memory_ = nullptr;                ///< null when it is none of ours
   HotLines core_lines_;
   HotLines sram_lines_;
   CreditedPorts<Lane> lanes_;
@@ -96,6 +100,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   static bool ends_send(unsigned kind) { return kind == kSendDone; }
   const Mailbox& mailbox() const { return mailbox_; }
   std::uint64_t packets_injected() const { return packets_injected_; }
+  /// See Trains::settle().
+  void settle(const Train& train, Cycle cycle);
 
  private:
   void end_of_elaboration() override;
@@ -112,6 +118,11 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void first_prepared();
   void make_ready(std::uint32_t message);
   void serve(unsigned lane);
+  bool may_depart(unsigned lane, const Message& message) const;
+  bool depart(unsigned lane, std::uint32_t message);
+  bool is_sent(const Message& message) const;
+  bool is_received(std::uint32_t message);
+  static bool changed(Cycle& known, Cycle at);
   void inject(unsigned lane, std::uint32_t message, std::uint32_t before);
   void append(Lane& line, std::uint32_t message);
   void wait_for_credit(unsigned lane);

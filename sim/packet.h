@@ -30,7 +30,8 @@ struct Message {
   workloads::Axis axis = workloads::Axis::none;
   std::uint8_t vc = 0;             ///< of its next packet
   std::uint16_t ports = 0;         ///< injection ports that its next packet may take, where they are not always the same
-  bool special = false;            ///< one of the last five members is set
+  bool special = false;            ///< one of the five members from `streamed` on is set
+  bool trained = false;            ///< it has left as a train: the last three members are
   Bytes bytes_to_inject = 0;
   Bytes bytes_to_eject = 0;
   Cycle injected = kNever;           ///< first packet leaves the NIC
@@ -53,6 +54,12 @@ struct Message {
   std::uint32_t stream = kNil;       ///< of a streamed message that comes in: its entry in StreamBoard
   std::uint32_t follows = kNil;      ///< in StreamBoard
   std::uint32_t multicast = kNil;    ///< in Multicasts
+
+  // See Trains: the train, until it is settled, and when the message is sent and received as far as is known. Events of other
+  // cycles are not for it.
+  std::uint32_t train = kNil;
+  Cycle sent_at = kNever;
+  Cycle received_at = kNever;
 };
 
 /// What a multicast has of the router where its ways part.

@@ -78,6 +78,8 @@ class PortRate {
 /// When a port is free. Back-to-back packets carry the part of a cycle in which the one before ended.
 class PortClock {
  public:
+  PortClock() = default;
+  explicit PortClock(const ExactTime& free) : free_(free) {}
   /// A grant needs free_at() <= now.
   Cycle free_at() const { return free_.floor(); }
   /// When exactly it is free, in parts of a cycle: changes with each packet.

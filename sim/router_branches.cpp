@@ -52,16 +52,17 @@ namespace wafersim::sim {
 [[gnu::noinline]] void RouterEngine::bid_where_ways_part(Packet& packet, Cycle arrived, Cycle now) {
   const Cycle turned = std::max(now, arrived + network_.turn_cycles);
   packet.fork = {static_cast<std::uint32_t>(turned - now), false};
-  const bool others = bid_for_branches(packet, false, now);
+  const Packet copy = packet;
+  const bool others = bid_for_branches(copy, false, now);
   if (turned == now) {
-    bid_for_branches(packet, true, now);
+    bid_for_branches(copy, true, now);
   } else if (others) {
-    network_.calendar.post(*this, turned, kTurned, packet.input * vcs_ + packet.vc);
+    network_.calendar.post(*this, turned, kTurned, copy.input * vcs_ + copy.vc);
   }
 }
 
 /// Branches that turn, or those that do not. Whether there are others.
-bool RouterEngine::bid_for_branches(const Packet& packet, bool turning, Cycle now) {
+bool RouterEngine::bid_for_branches(Packet packet, bool turning, Cycle now) {
   bool others = false;
   for (unsigned left = packet.branches; left != 0; left &= left - 1) {
     const auto port = static_cast<unsigned>(std::countr_zero(left));

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "sim/fleet.h"
 #include "sim/path_recorder.h"
+#include "sim/trains.h"
 
 namespace wafersim::sim {
 
@@ -14,8 +15,6 @@ namespace {
 
 /// Positions that the bidders of an output have, a bit each.
 constexpr unsigned kBidBits = 64;
-/// Kinds of events with an input port; of the last ones on it is a hint that is wrong.
-constexpr unsigned kArrivalKinds = 12;
 
 /// Input ports whose packets can want the same output.
 unsigned bid_ports(const PortLayout& layout) { return layout.mesh + (layout.per_direction() ? 1U : layout.local); }
@@ -233,7 +232,7 @@ void RouterEngine::bid_when_free(const InputVc& in, unsigned input_vc) {
   Output& out = outputs_[port];
   const Cycle from = std::max(in.free_at, packet.bid_at);
   const bool unknown = network_.routes.kind() == PacketRoutes::Kind::adaptive || packet.branches != 0;
-  if (out.next_tile == kNoTile || out.clock.free_at() < from || unknown) {
+  if (out.next_tile == kNoTile || out.clock.free_at() < from || unknown || out.first_bit == Trains::kHeld) {
     network_.calendar.post(*this, from, kHeadFree, input_vc);
     return;
   }
@@ -261,12 +260,15 @@ void RouterEngine::start_bidding(std::uint32_t index, Cycle now) {
   bid(packet, packet.output, now);
 }
 
+/// Where a train held the output, its packets come into being: references to packets do not outlive this.
 void RouterEngine::bid(const Packet& packet, unsigned port, Cycle now) {
   Output& out = outputs_[port];
+  const unsigned bit = bid_bit(packet.input, packet.vc);
+  if (out.first_bit == Trains::kHeld) [[unlikely]] settle_holder(out);
   // An arbiter with no bids and full credits is back in its first position.
   const bool rested = (out.bidders == 0) & (out.uncredited == 0) & (out.credits_full_at < now);
   out.first_bit = static_cast<std::uint8_t>(out.first_bit * static_cast<unsigned>(!rested));
-  out.bidders |= std::uint64_t{1} << bid_bit(packet.input, packet.vc);
+  out.bidders |= std::uint64_t{1} << bit;
   if (out.clock.free_at() > now) return wake(port, out, out.clock.free_at());  // which this cycle cannot change
   request_arbitration(port);
 }

@@ -9,6 +9,10 @@
 
 namespace wafersim::sim {
 
+struct Train;
+struct TrainPlace;
+struct TrainStage;
+
 /// A virtual cut-through router. A packet whose head reaches an input VC at t bids for its output at
 /// max(t + R, the packet ahead in its VC has left); R is longer where it turns. An output grants one bidder a cycle when it is free and the downstream VC
 /// has room for the whole packet; round-robin over input VCs in the order N, E, S, W, local, then VC. Granted at g, the tail
@@ -42,6 +46,12 @@ class alignas(64) RouterEngine final : public Client {
   static void prefetch_visit(const RouterEngine* router, unsigned input, unsigned vcs);
   void prefetch_output(unsigned port) const { outputs_.prefetch(port); }
 
+  // For trains (sim/trains.h), see router_trains.cpp.
+  bool offer(Packet& packet, TrainStage& stage, TrainPlace& place);
+  void hold(unsigned port, std::uint32_t train);
+  void settle(const Train& train, std::size_t stage, Cycle cycle);
+  void take_over(const Train& train, std::uint64_t number, std::size_t stage, std::uint32_t packet, Cycle cycle);
+
   const PortStatistics& statistics(topology::Direction direction) const {
     return statistics_[static_cast<std::size_t>(direction)];
   }
@@ -62,6 +72,8 @@ class alignas(64) RouterEngine final : public Client {
   std::string describe_stall(const std::string& name) const;
 
  private:
+  /// Kinds of events with an input port; of the last ones on it is a hint that is wrong.
+  static constexpr unsigned kArrivalKinds = 12;
   /// Updates.
   enum Kind : unsigned { kHeadFree, kArbitrate, kTurned, kArrive };  ///< kArrive + input port, for hints
 
@@ -110,7 +122,8 @@ class alignas(64) RouterEngine final : public Client {
   void start_bidding(std::uint32_t index, Cycle now);
   void bid(const Packet& packet, unsigned port, Cycle now);
   void bid_where_ways_part(Packet& packet, Cycle arrived, Cycle now);
-  bool bid_for_branches(const Packet& packet, bool turning, Cycle now);
+  bool bid_for_branches(Packet packet, bool turning, Cycle now);
+  void settle_holder(const Output& out);
   void request_arbitration(unsigned port);
   void arbitrate(unsigned port, Cycle now);
   void grant(unsigned port, unsigned bit, InputVc& in, unsigned input_vc, Cycle now);

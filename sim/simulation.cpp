@@ -15,6 +15,7 @@
 #include "sim/folding.h"
 #include "sim/path_recorder.h"
 #include "sim/stall_report.h"
+#include "sim/trains.h"
 #include "workloads/check_routes.h"
 
 namespace wafersim::sim {
@@ -67,6 +68,7 @@ struct Simulation::Parts {
     if (options.record_activity) attach_activity();
     attach_observer();
     if (options.record_path) attach_path();
+    if (may_form_trains()) network.trains = &trains;
     make_folding(routing.draws());
     if (!options.on_message) return;
     for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
@@ -83,6 +85,7 @@ struct Simulation::Parts {
   void attach_watch();
   void watch_credits(Cycle until);
   void place_flows();
+  bool may_form_trains() const;
   std::string unkept() const;
   void make_folding(bool draws);
   void checkpoint();
@@ -104,6 +107,7 @@ struct Simulation::Parts {
   StepRecorder recorder;
   Calendar calendar;
   NetworkContext network;
+  Trains trains{network};
   SharedByCores shared_by_cores;
   std::vector<MemoryTimeline> timelines;  ///< by used tile
   std::unique_ptr<Activity> activity;     ///< when it is recorded
@@ -165,6 +169,12 @@ void Simulation::Parts::place_flows() {
     const auto replica = static_cast<std::uint32_t>(binding.group / trace.trace().pipeline_stages);
     network.flow_places[binding.tile] = {sizes.at(replica)++, replica};
   }
+}
+
+/// What looks at packets on their way wants to see all of them.
+bool Simulation::Parts::may_form_trains() const {
+  return options.trains && hardware.fidelity == models::Fidelity::packet && !options.core_factory && !activity && !path &&
+         options.watch.tiles.empty();
 }
 
 /// Whose state cannot be saved and taken up again; empty when all of it can.
@@ -439,6 +449,7 @@ Measurements Simulation::run() {
   calendar.rethrow();
   if (parts.watch) parts.watch_credits(kNever);
   if (calendar.stopped_by_limit()) parts.stopped_by = "max-cycles";
+  parts.trains.settle_all(calendar.stopped_by_limit() ? calendar.limit() + 1 : calendar.last_busy() + 1);
   if (!parts.stopped_by.empty() && parts.options.on_checkpoint) parts.checkpoint();
   if (parts.folding) parts.folding->unfold();
   if (parts.stopped_by.empty() && !parts.all_finished()) {

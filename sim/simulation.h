@@ -54,6 +54,7 @@ struct SimulationOptions {
   /// trace only. See docs/custom-core.md.
   std::function<std::unique_ptr<Core>(const char* name, TileId tile)> core_factory;
   bool fold = true;  ///< do what repeats only once; the results are the same (docs/folding.md)
+  bool trains = true;  ///< messages that meet nobody on their way are simulated as one; the results are the same
   bool fold_eagerly = false;  ///< look for what repeats even where that takes longer than it can save
   /// Called with the state of the run, about every `checkpoint_seconds` and when the run is stopped. Null: never. Packet and
   /// ideal networks with cores that run the trace, no `on_message`, no `observer`.

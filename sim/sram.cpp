@@ -57,13 +57,40 @@ Bytes Sram::through_dram(workloads::MemoryClass memory_class, Bytes bytes) const
 
 void Sram::nic_access(Bytes bytes) {
   if (!port_) return;
+  const Cycle now = calendar_.now();
+  if (!trains_.empty()) catch_up(now);
+  access(bytes, now);
+}
+
+void Sram::access(Bytes bytes, Cycle at) const {
   const Cycle cycles = port_->serialization(bytes).ceil();
-  nic_until_ = std::max(nic_until_, calendar_.now()) + cycles;
+  nic_until_ = std::max(nic_until_, at) + cycles;
   nic_total_ += cycles;
+}
+
+/// What trains access before `cycle`, in order. Accesses of one cycle may come in any.
+void Sram::catch_up(Cycle cycle) const {
+  while (true) {
+    TrainAccesses* next = nullptr;
+    Cycle at = cycle;
+    for (TrainAccesses* const train : trains_) {
+      if (train->next_at >= at) continue;
+      at = train->next_at;
+      next = train;
+    }
+    if (next == nullptr) return;
+    access(next->take(), at);
+  }
+}
+
+void Sram::end(TrainAccesses& accesses, Cycle cycle) {
+  catch_up(cycle);
+  trains_.erase(std::find(trains_.begin(), trains_.end(), &accesses));
 }
 
 Cycle Sram::nic_busy_before_now() const {
   const Cycle now = calendar_.now();
+  if (!trains_.empty()) catch_up(now);
   return nic_total_ - (nic_until_ > now ? nic_until_ - now : 0);
 }
 

@@ -10,6 +10,7 @@
 #include "sim/measurements.h"
 #include "sim/memory_timeline.h"
 #include "sim/port_clock.h"
+#include "sim/trains.h"
 #include "workloads/trace.h"
 
 namespace wafersim::sim {
@@ -25,6 +26,10 @@ class Sram final : public sc_core::sc_module, public SramIf {
   void free(workloads::MemoryClass memory_class, Bytes bytes) override;
   Bytes through_dram(workloads::MemoryClass memory_class, Bytes bytes) const override;
   void nic_access(Bytes bytes) override;
+  /// The NIC's accesses for a train count from now on as their times come; before `cycle`, when it ends. `accesses` must stay where
+  /// it is until then.
+  void begin(TrainAccesses& accesses) { trains_.push_back(&accesses); }
+  void end(TrainAccesses& accesses, Cycle cycle);
   Cycle nic_busy_before_now() const override;
   HotLines hot_lines() const override;
 
@@ -55,6 +60,8 @@ class Sram final : public sc_core::sc_module, public SramIf {
   [[noreturn]] void overflow(Bytes held, Bytes capacity, bool dram) const;
 
   void note_overflow();
+  void access(Bytes bytes, Cycle at) const;
+  void catch_up(Cycle cycle) const;
 
   const Calendar& calendar_;
   const models::HardwareModel& hardware_;
@@ -74,8 +81,10 @@ class Sram final : public sc_core::sc_module, public SramIf {
   std::string overflow_context_;
   std::optional<PortRate> port_;  ///< empty = unlimited bandwidth
   // The port serves NIC accesses one after the other; everything from now to `nic_until_` is busy.
-  Cycle nic_total_ = 0;
-  Cycle nic_until_ = 0;
+  // Those of trains are entered when somebody asks.
+  mutable Cycle nic_total_ = 0;
+  mutable Cycle nic_until_ = 0;
+  std::vector<TrainAccesses*> trains_;
 };
 
 }  // namespace wafersim::sim

@@ -44,6 +44,9 @@ void visit_record(Archive& archive, Message& message) {
   archive.detail(message.send_token);
   archive.detail(message.queued);
   archive.detail_time(message.injected);
+  archive.plain(message.trained);
+  archive.time(message.sent_at);
+  archive.time(message.received_at);
 }
 
 /// Its bid is visited by its router.
