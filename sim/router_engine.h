@@ -50,6 +50,8 @@ class alignas(64) RouterEngine final : public Client {
   bool offer(Packet& packet, TrainStage& stage, TrainPlace& place);
   void hold(unsigned port, std::uint32_t train);
   void settle(const Train& train, std::size_t stage, Cycle cycle);
+  /// The train that holds an output; kNil without one.
+  std::uint32_t holder(topology::Direction direction) const;
   void take_over(const Train& train, std::uint64_t number, std::size_t stage, std::uint32_t packet, Cycle cycle);
 
   const PortStatistics& statistics(topology::Direction direction) const {

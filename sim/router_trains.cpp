@@ -40,6 +40,11 @@ void RouterEngine::hold(unsigned port, std::uint32_t train) {
   outputs_[port].uncredited = train;
 }
 
+std::uint32_t RouterEngine::holder(topology::Direction direction) const {
+  const Output& out = outputs_[static_cast<unsigned>(direction)];
+  return out.first_bit == Trains::kHeld ? out.uncredited : kNil;
+}
+
 [[gnu::noinline]] void RouterEngine::settle_holder(const Output& out) {
   network_.trains->settle(out.uncredited, network_.calendar.current());
 }
@@ -63,13 +68,8 @@ void RouterEngine::settle(const Train& train, std::size_t stage, Cycle cycle) {
   PortStatistics& statistics = statistics_[place.output];
   statistics.packets += granted;
   statistics.bytes_by_axis[static_cast<std::size_t>(message.axis)] += times.bytes_of(granted);
-  statistics.queued += times.sum(granted, [&](std::uint64_t packet) { return times.at(packet, stage).queued(); });
-  statistics.busy += times.sum(granted, [&](std::uint64_t packet) {
-    const TrainGrant grant = times.at(packet, stage);
-    const Cycle held_until = packet == 0 ? train.stages[stage].clock.held_until() : times.at(packet - 1, stage).tail.ceil();
-    const Cycle gone_at = grant.tail.ceil();
-    return gone_at - std::min(gone_at, std::max(grant.at, held_until));
-  });
+  statistics.queued += train.queued(granted, stage);
+  statistics.busy += train.busy(granted, stage);
 
   const std::uint64_t passed = times.granted_before(stage + 1, cycle);
   out.uncredited = static_cast<std::uint32_t>(granted - passed);

@@ -173,7 +173,7 @@ void Simulation::Parts::place_flows() {
 
 /// What looks at packets on their way wants to see all of them.
 bool Simulation::Parts::may_form_trains() const {
-  return options.trains && hardware.fidelity == models::Fidelity::packet && !options.core_factory && !activity && !path &&
+  return options.trains && hardware.fidelity == models::Fidelity::packet && !options.core_factory && !path &&
          options.watch.tiles.empty();
 }
 
@@ -290,7 +290,13 @@ LinkLoad Simulation::Parts::load_before(topology::LinkId link, Cycle end) const 
   const topology::Direction direction = topology::Mesh::link_direction(link);
   const PortStatistics& port = router.statistics(direction);
   const Cycle ahead = std::max(router.held_until(direction), end) - end;
-  return {port.busy - std::min(ahead, port.busy), port.queued};
+  LinkLoad load{port.busy - std::min(ahead, port.busy), port.queued};
+  if (const std::uint32_t train = router.holder(direction); train != kNil) {
+    const LinkLoad more = trains.load_before(train, router, static_cast<unsigned>(direction), end);
+    load.busy += more.busy;
+    load.queued += more.queued;
+  }
+  return load;
 }
 
 void Simulation::Parts::attach_watch() {

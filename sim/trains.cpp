@@ -1,10 +1,25 @@
 #include "sim/trains.h"
 
+#include <algorithm>
+
 #include "sim/nic.h"
 #include "sim/router_engine.h"
 #include "sim/sram.h"
 
 namespace wafersim::sim {
+
+Cycle Train::queued(std::uint64_t granted, std::size_t stage) const {
+  return times.sum(granted, [&](std::uint64_t packet) { return times.at(packet, stage).queued(); });
+}
+
+Cycle Train::busy(std::uint64_t granted, std::size_t stage) const {
+  return times.sum(granted, [&](std::uint64_t packet) {
+    const TrainGrant grant = times.at(packet, stage);
+    const Cycle held_until = packet == 0 ? stages[stage].clock.held_until() : times.at(packet - 1, stage).tail.ceil();
+    const Cycle gone_at = grant.tail.ceil();
+    return gone_at - std::min(gone_at, std::max(grant.at, held_until));
+  });
+}
 
 bool Trains::find_way(Train& train, const TrainStage& lane, RouterEngine* first, unsigned input) const {
   train.stages.assign(1, lane);
@@ -39,7 +54,6 @@ Train* Trains::form(std::uint32_t message, const TrainStage& lane, RouterEngine*
   train.number = free_.back();
   free_.pop_back();
   for (const TrainPlace& place : train.places) place.router->hold(place.output, train.number);
-  ++formed_;
   return &train;
 }
 
@@ -54,11 +68,7 @@ void Trains::settle(std::uint32_t number, Cycle cycle) {
   if (ejected != 0) {
     message.bytes_to_eject -= train.times.bytes_of(ejected);
     message.last_tail = train.times.at(ejected - 1, last).tail.ceil() + network_.hardware.ejection_cycles;
-    message.queued += train.times.sum(ejected, [&](std::uint64_t packet) {
-      Cycle queued = 0;
-      for (std::size_t stage = 1; stage <= last; ++stage) queued += train.times.at(packet, stage).queued();
-      return queued;
-    });
+    for (std::size_t stage = 1; stage <= last; ++stage) message.queued += train.queued(ejected, stage);
   }
   if (train.source_memory != nullptr) train.source_memory->end(train.reads, cycle);
   if (train.destination_memory != nullptr) train.destination_memory->end(train.writes, cycle);
@@ -95,6 +105,17 @@ void Trains::place_packets(const Train& train, Cycle cycle) {
     for (std::size_t passed = 1; passed < stage; ++passed) packet.queued += train.times.at(number, passed).queued();
     train.place(stage).router->take_over(train, number, stage, index, cycle);
   }
+}
+
+LinkLoad Trains::load_before(std::uint32_t number, const RouterEngine& router, unsigned output, Cycle end) const {
+  const Train& train = *trains_[number];
+  std::size_t stage = 1;
+  while (train.place(stage).router != &router || train.place(stage).output != output) ++stage;
+  const std::uint64_t granted = train.times.granted_before(stage, end);
+  if (granted == 0) return {};
+  const Cycle held_until = train.times.at(granted - 1, stage).tail.ceil();
+  const Cycle busy = train.busy(granted, stage), ahead = std::max(held_until, end) - end;
+  return {busy - std::min(ahead, busy), train.queued(granted, stage)};
 }
 
 void Trains::settle_all(Cycle cycle) {

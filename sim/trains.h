@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/interfaces.h"
+#include "sim/load_windows.h"
 #include "sim/train_times.h"
 
 namespace wafersim::sim {
@@ -58,6 +59,9 @@ struct Train {
   TrainAccesses reads, writes;
 
   const TrainPlace& place(std::size_t stage) const { return places[stage - 1]; }
+  /// Sums over the first `granted` packets: from their first bids to their grants, and how long they held the port.
+  Cycle queued(std::uint64_t granted, std::size_t stage) const;
+  Cycle busy(std::uint64_t granted, std::size_t stage) const;
   /// When room that a packet left behind the port of a stage is known there again.
   Cycle credit_at(std::uint64_t packet, std::size_t stage) const {
     return times.at(packet, stage + 1).tail.ceil() + stages[stage].credit_cycles;
@@ -82,7 +86,8 @@ class Trains {
   void settle_all(Cycle cycle);
   /// Of the room behind the port of a stage: what packets took before `cycle`, and what those that went on have given back.
   void settle_credits(const Train& train, std::size_t stage, CreditCounter& credits, Cycle cycle) const;
-  std::uint64_t formed() const { return formed_; }
+  /// What a train that holds an output of a router has added to its load before `end`.
+  LinkLoad load_before(std::uint32_t number, const RouterEngine& router, unsigned output, Cycle end) const;
 
  private:
   bool find_way(Train& train, const TrainStage& lane, RouterEngine* first, unsigned input) const;
@@ -91,7 +96,6 @@ class Trains {
   NetworkContext& network_;
   std::vector<std::unique_ptr<Train>> trains_;
   std::vector<std::uint32_t> free_;
-  std::uint64_t formed_ = 0;
 };
 
 }  // namespace wafersim::sim

@@ -94,12 +94,23 @@ TEST(Trains, EqualPacketsOnRandomTraffic) {
   }
 }
 
-/// On real plans, with what repeats in them folded or not.
+std::string windows_of(const sim::Measurements& result) {
+  std::string text;
+  if (!result.activity) return text;
+  const sim::WindowMeasurement& windows = result.activity->windows;
+  for (std::size_t i = 0; i < windows.links.size(); ++i) {
+    text += "link window " + std::to_string(i / windows.count) + " " + std::to_string(i % windows.count) + " " +
+            std::to_string(windows.links[i].busy) + " " + std::to_string(windows.links[i].queued) + "\n";
+  }
+  return text;
+}
+
+/// On real plans, with what repeats in them folded or not; and what links do over time.
 TEST(Trains, EqualPacketsInRandomPlans) {
   for (std::uint64_t seed = 3000; seed < 3040; ++seed) {
     const RandomPlan plan = draw_random_plan(seed, {1, 3, 12});
     SCOPED_TRACE(plan.text);
-    const auto run_plan = [&](bool trains, bool fold) {
+    const auto run_plan = [&](bool trains, bool fold, bool windows) {
       return isolated_text([&] {
         const topology::Mesh mesh = plan.fixture.mesh();
         models::HardwareModel hardware = plan.hardware();
@@ -107,12 +118,17 @@ TEST(Trains, EqualPacketsInRandomPlans) {
         sim::SimulationOptions options;
         options.trains = trains;
         options.fold = options.fold_eagerly = fold;
-        return dump(run_trace(mesh, hardware, lowered.trace, std::move(options), plan.router.routing));
+        options.record_activity = windows;
+        const sim::Measurements result = run_trace(mesh, hardware, lowered.trace, std::move(options), plan.router.routing);
+        return dump(result) + windows_of(result);
       });
     };
-    const std::string packets = run_plan(false, false);
-    ASSERT_EQ(first_difference(run_plan(true, false), packets), "");
-    ASSERT_EQ(first_difference(run_plan(true, true), packets), "") << "folded";
+    const std::string packets = run_plan(false, false, false);
+    ASSERT_EQ(first_difference(run_plan(true, false, false), packets), "");
+    ASSERT_EQ(first_difference(run_plan(true, true, false), packets), "") << "folded";
+    const std::string windows = run_plan(false, false, true);
+    ASSERT_GT(windows.size(), packets.size());
+    ASSERT_EQ(first_difference(run_plan(true, false, true), windows), "") << "with windows";
   }
 }
 
