@@ -44,13 +44,10 @@ bool Nic::may_depart(unsigned lane, const Message& message) const {
       times.at(last, train->stages.size() - 1).tail.ceil() + hardware.ejection_cycles + hardware.message_overhead;
   network_.calendar.post(*this, message.sent_at, kSendDone, index);
   network_.calendar.post(*receiver, message.received_at, kReceived, index);
-  if (!hardware.sram_bytes_per_cycle) return true;
   train->source_memory = memory_;
   train->destination_memory = receiver->memory_;
-  train->reads.start(times, 0);
-  train->writes.start(times, train->stages.size() - 1);
-  memory_->begin(train->reads);
-  receiver->memory_->begin(train->writes);
+  memory_->begin(train->reads, times, 0);
+  receiver->memory_->begin(train->writes, times, train->stages.size() - 1);
   return true;
 }
 

@@ -26,9 +26,9 @@ class Sram final : public sc_core::sc_module, public SramIf {
   void free(workloads::MemoryClass memory_class, Bytes bytes) override;
   Bytes through_dram(workloads::MemoryClass memory_class, Bytes bytes) const override;
   void nic_access(Bytes bytes) override;
-  /// The NIC's accesses for a train count from now on as their times come; before `cycle`, when it ends. `accesses` must stay where
-  /// it is until then.
-  void begin(TrainAccesses& accesses) { trains_.push_back(&accesses); }
+  /// The NIC's accesses for the packets of a train, when they pass its stage `stage`, count from now on as their times come; those
+  /// before `cycle`, when it ends. Both must stay where they are until then.
+  void begin(TrainAccesses& accesses, const TrainTimes& times, std::size_t stage);
   void end(TrainAccesses& accesses, Cycle cycle);
   Cycle nic_busy_before_now() const override;
   HotLines hot_lines() const override;
@@ -60,8 +60,9 @@ class Sram final : public sc_core::sc_module, public SramIf {
   [[noreturn]] void overflow(Bytes held, Bytes capacity, bool dram) const;
 
   void note_overflow();
-  void access(Bytes bytes, Cycle at) const;
+  void access(Cycle cycles, Cycle at) const;
   void catch_up(Cycle cycle) const;
+  void skip_to(Cycle cycle, Cycle next_at) const;
 
   const Calendar& calendar_;
   const models::HardwareModel& hardware_;

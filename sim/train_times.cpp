@@ -86,17 +86,15 @@ bool TrainTimes::add(const std::vector<TrainStage>& stages, std::uint64_t packet
 }
 
 std::uint64_t TrainTimes::granted_before(std::size_t stage, Cycle cycle) const {
-  std::uint64_t low = 0, high = packets_;
-  if (high != 0 && at(high - 1, stage).at < cycle) return high;
-  while (low < high) {
-    const std::uint64_t middle = (low + high) / 2;
-    if (at(middle, stage).at < cycle) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
+  if (at(packets_ - 1, stage).at < cycle) return packets_;
+  const Cycle last_alone = at(regular_from_ - 1, stage).at;
+  if (last_alone < cycle) {
+    const std::uint64_t regular = packets_ - regular_from_ - (short_last_ ? 1 : 0);
+    return regular == 0 ? regular_from_ : regular_from_ + std::min(regular, (cycle - last_alone - 1) / period_);
   }
-  return low;
+  std::uint64_t count = regular_from_ - 1;
+  while (count != 0 && at(count - 1, stage).at >= cycle) --count;
+  return count;
 }
 
 }  // namespace wafersim::sim

@@ -55,6 +55,10 @@ class TrainTimes {
   Bytes bytes(std::uint64_t packet) const { return packet + 1 == packets_ ? last_bytes_ : bytes_; }
   /// Of the first `count` packets.
   Bytes bytes_of(std::uint64_t count) const { return count == packets_ ? (count - 1) * bytes_ + last_bytes_ : count * bytes_; }
+  /// Packets from this one on, all but a shorter last one, follow the one ahead by period().
+  std::uint64_t regular_from() const { return regular_from_; }
+  Cycle period() const { return period_; }
+  bool short_last() const { return short_last_; }
   /// How many are granted a port in a cycle before `cycle`.
   std::uint64_t granted_before(std::size_t stage, Cycle cycle) const;
 

@@ -70,8 +70,8 @@ void Trains::settle(std::uint32_t number, Cycle cycle) {
     message.last_tail = train.times.at(ejected - 1, last).tail.ceil() + network_.hardware.ejection_cycles;
     for (std::size_t stage = 1; stage <= last; ++stage) message.queued += train.queued(ejected, stage);
   }
-  if (train.source_memory != nullptr) train.source_memory->end(train.reads, cycle);
-  if (train.destination_memory != nullptr) train.destination_memory->end(train.writes, cycle);
+  train.source_memory->end(train.reads, cycle);
+  train.destination_memory->end(train.writes, cycle);
   place_packets(train, cycle);
   train.number = kNil;
   free_.push_back(number);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -17,17 +18,44 @@ class CreditCounter;
 struct NetworkContext;
 
 /// One of the two ends of a train at an SRAM: its packets are read or written there when they are granted a port.
-struct TrainAccesses {
-  const TrainTimes* times = nullptr;
-  std::size_t stage = 0;
-  std::uint64_t done = 0;  ///< packets
-  Cycle next_at = 0;
-  void start(const TrainTimes& of, std::size_t at_stage) { *this = {&of, at_stage, 0, of.at(0, at_stage).at}; }
-  Bytes take() {
-    const Bytes bytes = times->bytes(done++);
-    next_at = done == times->packets() ? kNever : times->at(done, stage).at;
-    return bytes;
+class TrainAccesses {
+ public:
+  /// A packet takes `cost` cycles of the SRAM's port, the last one `last_cost`.
+  void start(const TrainTimes& times, std::size_t stage, Cycle cost, Cycle last_cost) {
+    times_ = &times;
+    stage_ = stage;
+    done_ = 0;
+    cost_ = cost;
+    last_cost_ = last_cost;
+    next_at_ = times.at(0, stage).at;
   }
+  /// When the next one is; kNever behind the last.
+  Cycle next_at() const { return next_at_; }
+  Cycle cost() const { return cost_; }
+  /// Whether those to come are at least period() apart, the last one perhaps excepted.
+  bool regular() const { return done_ >= times_->regular_from(); }
+  Cycle period() const { return times_->period(); }
+  /// Takes the next one, or all before `cycle` but the last: what they cost.
+  Cycle take() { return advance(done_ + 1); }
+  Cycle take_before(Cycle cycle) {
+    return advance(std::clamp(times_->granted_before(stage_, cycle), done_, times_->packets() - 1));
+  }
+
+ private:
+  Cycle advance(std::uint64_t done) {
+    const bool last = done == times_->packets();
+    const Cycle total = (done - done_ - (last ? 1 : 0)) * cost_ + (last ? last_cost_ : 0);
+    done_ = done;
+    next_at_ = last ? kNever : times_->at(done, stage_).at;
+    return total;
+  }
+
+  const TrainTimes* times_ = nullptr;
+  std::size_t stage_ = 0;
+  std::uint64_t done_ = 0;  ///< packets
+  Cycle cost_ = 0;
+  Cycle last_cost_ = 0;
+  Cycle next_at_ = 0;
 };
 
 /// Where a train passes a router.
@@ -54,7 +82,7 @@ struct Train {
   std::vector<TrainStage> stages;   ///< the injection port, then an output of each router on the way
   std::vector<TrainPlace> places;   ///< of the routers: by stage, from the second on
   TrainTimes times;
-  Sram* source_memory = nullptr;    ///< null where accesses do not count
+  Sram* source_memory = nullptr;
   Sram* destination_memory = nullptr;
   TrainAccesses reads, writes;
 

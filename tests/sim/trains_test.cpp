@@ -35,7 +35,7 @@ Drawn draw(std::uint64_t seed) {
   hardware = plain_hardware(packet, rate(), random.below(5), 1 + random.below(6));
   if (random.below(2) == 0) hardware.injection_bytes_per_cycle = rate();
   if (random.below(2) == 0) hardware.ejection_bytes_per_cycle = rate();
-  if (random.below(2) == 0) hardware.sram_bytes_per_cycle = rate();
+  if (random.below(4) != 0) hardware.sram_bytes_per_cycle = rate() * Rational(pick(random, std::vector{1, 3, 8}));
   hardware.virtual_channels = pick(random, std::vector{1, 2, 4});
   hardware.credit_cycles = 1 + random.below(4);
   hardware.injection_cycles = random.below(3);
@@ -48,9 +48,10 @@ Drawn draw(std::uint64_t seed) {
   const topology::Mesh mesh(drawn.wafer.mesh);
   const std::uint64_t span = pick(random, std::vector<std::uint64_t>{1, 300, 5000, 50000});
   const auto count = 1 + random.below(60);
+  const Bytes longest = packet * pick(random, std::vector<Bytes>{10, 40, 40, 400});
   for (std::uint64_t i = 0; i < count; ++i) {
     drawn.flows.push_back({static_cast<TileId>(random.below(mesh.tile_count())),
-                           static_cast<TileId>(random.below(mesh.tile_count())), 1 + random.below(packet * 40),
+                           static_cast<TileId>(random.below(mesh.tile_count())), 1 + random.below(longest),
                            random.below(span)});
   }
   return drawn;
