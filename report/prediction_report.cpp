@@ -70,7 +70,7 @@ std::string prediction_text(const PredictionContext& prediction) {
   }
   set_network(json["network"], prediction);
   Json& engine = json["engine"];
-  for (const char* key : {"events", "packet_hops_per_cpu_second", "folded_fraction", "fold"}) engine[key] = nullptr;
+  for (const char* key : {"events", "packet_hops_per_cpu_second", "folded_fraction", "fold", "trains"}) engine[key] = nullptr;
   engine["cost_model"] = models::to_string(run.hardware.cost_model);
   return json.dump(2) + "\n";
 }

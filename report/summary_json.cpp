@@ -122,7 +122,8 @@ Json engine_block(const RunContext& run) {
           {"events", engine.events},
           {"packet_hops_per_cpu_second", engine.packet_hops_per_cpu_second},
           {"folded_fraction", engine.fold.fraction},
-          {"fold", fold_block(engine.fold)}};
+          {"fold", fold_block(engine.fold)},
+          {"trains", {{"messages", engine.trains.messages}, {"packets", engine.trains.packets}}}};
 }
 
 Json stopped_by(const sim::Measurements& measurements) {

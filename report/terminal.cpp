@@ -180,6 +180,10 @@ std::string folded_text(const sim::FoldMeasurement& fold) {
 
 void draw_engine(Canvas& canvas, const sim::EngineMeasurement& engine) {
   canvas.line();
+  if (engine.trains.messages > 0) {
+    canvas.line(canvas.paint(Ink::dim, fmt::format("Trains: {} messages, {} packets", count_text(engine.trains.messages),
+                                                   count_text(engine.trains.packets))));
+  }
   if (engine.fold.fraction > 0) canvas.line(canvas.paint(Ink::dim, folded_text(engine.fold)));
   canvas.line(canvas.paint(
       Ink::dim,

@@ -293,6 +293,12 @@ struct FoldMeasurement {
   std::vector<std::string> stopped_by;  ///< why not more
 };
 
+/// Messages that were simulated as trains, and packets that went with them to the end: of those simulated, not of those folded.
+struct TrainMeasurement {
+  std::uint64_t messages = 0;
+  std::uint64_t packets = 0;
+};
+
 struct EngineMeasurement {
   double wall_seconds = 0;
   double cpu_seconds = 0;
@@ -300,6 +306,7 @@ struct EngineMeasurement {
   std::uint64_t events = 0;
   double packet_hops_per_cpu_second = 0;
   FoldMeasurement fold = {};
+  TrainMeasurement trains = {};
 };
 
 struct Measurements {

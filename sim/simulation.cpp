@@ -479,6 +479,7 @@ Measurements Simulation::run() {
   out.engine.peak_rss_bytes = peak_rss_bytes();
   out.engine.events = calendar.events();
   out.engine.fold = parts.folded();
+  out.engine.trains = parts.trains.measurement();
   if (out.engine.cpu_seconds > 0) {
     out.engine.packet_hops_per_cpu_second = static_cast<double>(out.packet_hops) / out.engine.cpu_seconds;
   }

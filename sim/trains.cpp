@@ -65,6 +65,8 @@ void Trains::settle(std::uint32_t number, Cycle cycle) {
   const std::uint64_t ejected = train.times.granted_before(last, cycle);
   Message& message = network_.messages[train.message];
   message.train = kNil;
+  ++done_.messages;
+  done_.packets += ejected;
   if (ejected != 0) {
     message.bytes_to_eject -= train.times.bytes_of(ejected);
     message.last_tail = train.times.at(ejected - 1, last).tail.ceil() + network_.hardware.ejection_cycles;

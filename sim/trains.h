@@ -114,6 +114,7 @@ class Trains {
   void settle_all(Cycle cycle);
   /// Of the room behind the port of a stage: what packets took before `cycle`, and what those that went on have given back.
   void settle_credits(const Train& train, std::size_t stage, CreditCounter& credits, Cycle cycle) const;
+  const TrainMeasurement& measurement() const { return done_; }
   /// What a train that holds an output of a router has added to its load before `end`.
   LinkLoad load_before(std::uint32_t number, const RouterEngine& router, unsigned output, Cycle end) const;
 
@@ -124,6 +125,7 @@ class Trains {
   NetworkContext& network_;
   std::vector<std::unique_ptr<Train>> trains_;
   std::vector<std::uint32_t> free_;
+  TrainMeasurement done_;
 };
 
 }  // namespace wafersim::sim

@@ -65,7 +65,7 @@ TEST(SummaryJson, KeysAndTheirOrder) {
             (std::vector<std::string>{"link", "bytes", "utilization", "queue_cycles", "by_axis"}));
   EXPECT_EQ(keys(json["engine"]),
             (std::vector<std::string>{"fidelity", "wall_seconds", "cpu_seconds", "peak_rss_bytes", "events",
-                                      "packet_hops_per_cpu_second", "folded_fraction", "fold"}));
+                                      "packet_hops_per_cpu_second", "folded_fraction", "fold", "trains"}));
 }
 
 TEST(SummaryJson, Values) {
