@@ -1,6 +1,8 @@
 #include "sim/tile.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -67,27 +69,42 @@ Wafer::Wafer(sc_core::sc_module_name name, const WaferParts& parts) : sc_module(
     }
     bindings[binding.tile] = &binding;
   }
-  for (TileId id = 0; id < count; ++id) {
-    if (!parts.mesh.alive(id)) continue;
-    // The first of those that share a router: it is there already.
-    Tile* const host = parts.mesh.has_router(id) ? nullptr : by_id_[parts.mesh.router(id)];
-    tiles_.push_back(std::make_unique<Tile>(parts.mesh.name(id).c_str(), id, bindings[id], parts, nics_, host));
-    Tile& tile = *tiles_.back();
-    by_id_[id] = &tile;
-    if (!tile.used()) continue;
-    tile.used_index = used_.size();
-    used_.push_back(&tile);
-    nics_[id] = tile.nic.get();
-    cores_[id] = tile.core;
-  }
+  build_tiles(parts, bindings);
   if (parts.flits == nullptr) bind_links(parts);
   if (parts.network.hardware.dram_capacity != 0) bind_drams(parts);
+}
+
+/// Column by column, as the names of tiles begin with it: SystemC keeps all names in one ordered map, and those that follow each
+/// other there should be near each other in it.
+void Wafer::build_tiles(const WaferParts& parts, const std::vector<const workloads::TileBinding*>& bindings) {
+  std::vector<TileId> order(parts.mesh.tile_count());
+  std::iota(order.begin(), order.end(), TileId{0});
+  // Where tiles share a router, the first of them by number has it.
+  if (!parts.mesh.concentrated()) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](TileId a, TileId b) { return parts.mesh.coord(a).x < parts.mesh.coord(b).x; });
+  }
+  for (const TileId id : order) {
+    if (!parts.mesh.alive(id)) continue;
+    Tile* const host = parts.mesh.has_router(id) ? nullptr : by_id_[parts.mesh.router(id)];
+    built_.push_back(std::make_unique<Tile>(parts.mesh.name(id).c_str(), id, bindings[id], parts, nics_, host));
+    by_id_[id] = built_.back().get();
+  }
+  for (Tile* const tile : by_id_) {
+    if (tile == nullptr) continue;
+    tiles_.push_back(tile);
+    if (!tile->used()) continue;
+    tile->used_index = used_.size();
+    used_.push_back(tile);
+    nics_[tile->id()] = tile->nic.get();
+    cores_[tile->id()] = tile->core;
+  }
 }
 
 Wafer::~Wafer() {
   for (auto& eldest : eldest_) eldest.reset();
   while (!drams_.empty()) drams_.erase(std::prev(drams_.end()));
-  while (!tiles_.empty()) tiles_.pop_back();
+  while (!built_.empty()) built_.pop_back();
 }
 
 void Wafer::bind_links(const WaferParts& parts) {

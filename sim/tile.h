@@ -67,7 +67,7 @@ class Wafer : public sc_core::sc_module {
   ~Wafer() override;
 
   /// Live tiles, ascending.
-  const std::vector<std::unique_ptr<Tile>>& tiles() const { return tiles_; }
+  const std::vector<Tile*>& tiles() const { return tiles_; }
   const Tile& tile(TileId id) const { return *by_id_[id]; }
   /// Tiles that run something, ascending.
   const std::vector<Tile*>& used_tiles() const { return used_; }
@@ -75,6 +75,7 @@ class Wafer : public sc_core::sc_module {
   const std::map<TileId, std::unique_ptr<Dram>>& drams() const { return drams_; }
 
  private:
+  void build_tiles(const WaferParts& parts, const std::vector<const workloads::TileBinding*>& bindings);
   void bind_links(const WaferParts& parts);
   void bind_drams(const WaferParts& parts);
 
@@ -86,7 +87,8 @@ class Wafer : public sc_core::sc_module {
     explicit Eldest(sc_core::sc_module_name name) : sc_module(name) {}
   };
   std::array<std::unique_ptr<Eldest>, 2> eldest_;
-  std::vector<std::unique_ptr<Tile>> tiles_;
+  std::vector<std::unique_ptr<Tile>> built_;  ///< in that order
+  std::vector<Tile*> tiles_;
   std::vector<Tile*> by_id_;    ///< null for dead tiles
   std::vector<Tile*> used_;
   std::vector<Nic*> nics_;      ///< by tile id

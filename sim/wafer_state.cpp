@@ -28,8 +28,8 @@ void set_place(std::array<std::vector<TileId>, Calendar::kLanes>& places, const 
 
 WaferState::WaferState(const Wafer& wafer, NetworkContext& network, Calendar& calendar)
     : wafer_(wafer), network_(network), calendar_(calendar) {
-  for (const auto& tile : wafer.tiles()) {
-    tiles_.push_back(tile.get());
+  for (Tile* const tile : wafer.tiles()) {
+    tiles_.push_back(tile);
     if (tile->router) set_place(places_, tile->router->engine(), tile->id());
     if (!tile->used()) continue;
     set_place(places_, *tile->nic, tile->id());

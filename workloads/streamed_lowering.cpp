@@ -1,3 +1,4 @@
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -68,9 +69,8 @@ class TileStep {
 
   /// Tiles are numbered as they are first named, so that equal steps of different tiles are the same template.
   std::uint32_t peer(TileId tile) {
-    for (std::uint32_t i = 0; i < binding_.peer_count; ++i) {
-      if (trace_.peers[binding_.first_peer + i] == tile) return i;
-    }
+    const auto [place, fresh] = peers_.try_emplace(tile, binding_.peer_count);
+    if (!fresh) return place->second;
     trace_.peers.push_back(tile);
     return binding_.peer_count++;
   }
@@ -78,6 +78,7 @@ class TileStep {
   Trace& trace_;
   StepBuilder builder_;
   TileBinding binding_;
+  std::unordered_map<TileId, std::uint32_t> peers_;
   bool follows_;
   Work task_;
   std::vector<OpId> start_;
