@@ -10,9 +10,10 @@
 namespace wafersim::sim {
 
 bool Nic::may_depart(unsigned lane, const Message& message) const {
-  return network_.trains != nullptr && message.bytes_to_inject == message.bytes && !message.trained &&
-         message.bytes > (Trains::kLeastPackets - 1) * network_.hardware.packet_bytes && lanes_[lane].first == lanes_[lane].last &&
-         !message.special && !common_line_ && router_ != nullptr && memory_ != nullptr && directory_[message.destination]->memory_ != nullptr;
+  return network_.trains != nullptr && message.bytes_to_inject == message.bytes &&
+         message.bytes > (Trains::kLeastPackets - 1) * network_.hardware.packet_bytes && !message.trained && !message.special &&
+         lanes_[lane].first == lanes_[lane].last && !common_line_ && router_ != nullptr && memory_ != nullptr &&
+         directory_[message.destination]->memory_ != nullptr;
 }
 
 /// Whether a message, alone in its lane and about to be injected, leaves as a train.

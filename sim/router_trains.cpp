@@ -6,8 +6,8 @@
 
 namespace wafersim::sim {
 
-/// The output that packets like `packet` take from here, and what they find there; moves `packet` to the input of the router behind it.
-/// False where others are on the way.
+/// The output that packets like `packet` take from here, and what they find there; moves `packet` to the input of the router
+/// behind it. False where others are on the way.
 bool RouterEngine::offer(Packet& packet, TrainStage& stage, TrainPlace& place) {
   const Cycle now = network_.calendar.current();
   const unsigned port = port_of(network_.routes.next(tile_, packet.destination), packet);

@@ -98,8 +98,8 @@ void Sram::catch_up(Cycle cycle) const {
 }
 
 /// Where accesses take less than all of the time, those long before `cycle` cannot be what keeps the port busy then: only their
-/// sum counts. An access at t does if t and the cost of all from it on come to more than `cycle`; with n trains whose accesses cost
-/// c_i every p_i cycles and the last of them another c_i, that cost is at most (cycle - t) sum(c_i / p_i) + 2 sum(c_i).
+/// sum counts. An access at t does if t and the cost of all from it on come to more than `cycle`; with trains whose accesses
+/// cost c_i every p_i cycles, and the last of them another c_i, that cost is at most (cycle - t) sum(c_i / p_i) + 2 sum(c_i).
 void Sram::skip_to(Cycle cycle, Cycle next_at) const {
   constexpr Cycle kWhole = 1024;
   Cycle share = 0, slack = nic_until_ > next_at ? nic_until_ - next_at : 0;

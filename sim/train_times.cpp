@@ -27,7 +27,7 @@ bool TrainTimes::compute(const std::vector<TrainStage>& stages, std::uint64_t pa
   period_ = 0;
   std::uint64_t alike = 0;
   for (std::uint64_t packet = 0; packet < whole; ++packet) {
-    if (!add(stages, packet, now)) return false;
+    if (packet == kMostKept || !add(stages, packet, now)) return false;
     if (packet == 0) continue;
     const Cycle apart = at(packet, 0).at - at(packet - 1, 0).at;
     alike = apart == period_ && repeats(packet) ? alike + 1 : 0;

@@ -42,8 +42,11 @@ struct TrainGrant {
 /// packet until each does what the one ahead did, a fixed time later; from there on in closed form.
 class TrainTimes {
  public:
+  /// Packets whose times are kept one by one: where they never repeat each other, a longer message is no train.
+  static constexpr std::uint64_t kMostKept = 4096;
+
   /// `packets` of `bytes`, the last of `last_bytes`. The first is injected (the first stage) at `now`. False when the packets
-  /// would have to wait for room that others hold: their times are not known here.
+  /// would have to wait for room that others hold: their times are not known here; and when too many would have to be kept.
   bool compute(const std::vector<TrainStage>& stages, std::uint64_t packets, Bytes bytes, Bytes last_bytes, Cycle now);
 
   std::uint64_t packets() const { return packets_; }
@@ -54,11 +57,12 @@ class TrainTimes {
   }
   Bytes bytes(std::uint64_t packet) const { return packet + 1 == packets_ ? last_bytes_ : bytes_; }
   /// Of the first `count` packets.
-  Bytes bytes_of(std::uint64_t count) const { return count == packets_ ? (count - 1) * bytes_ + last_bytes_ : count * bytes_; }
+  Bytes bytes_of(std::uint64_t count) const {
+    return count == packets_ ? (count - 1) * bytes_ + last_bytes_ : count * bytes_;
+  }
   /// Packets from this one on, all but a shorter last one, follow the one ahead by period().
   std::uint64_t regular_from() const { return regular_from_; }
   Cycle period() const { return period_; }
-  bool short_last() const { return short_last_; }
   /// How many are granted a port in a cycle before `cycle`.
   std::uint64_t granted_before(std::size_t stage, Cycle cycle) const;
 

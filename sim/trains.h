@@ -71,9 +71,9 @@ struct TrainPlace {
 };
 
 /// All packets of a message that found its whole way free: they pass it one behind the other, nobody else looks, and what they
-/// do is known ahead. The NIC and the outputs on the way are held; whoever wants one of them settles the train first: what it has
-/// done by then is put where its packets would have left it, the packets under way go on as such. So results are those of packets to
-/// the cycle, and a message that meets nobody costs as much as one packet.
+/// do is known ahead. The NIC and the outputs on the way are held; whoever wants one of them settles the train first: what it
+/// has done by then is put where its packets would have left it, the packets under way go on as such. So results are those of
+/// packets to the cycle, and a message that meets nobody costs as much as one packet.
 struct Train {
   std::uint32_t message = kNil;
   std::uint32_t number = kNil;
@@ -96,6 +96,7 @@ struct Train {
   }
 };
 
+/// Trains under way, of a whole network. See docs/folding.md.
 class Trains {
  public:
   /// Shorter messages gain nothing.
