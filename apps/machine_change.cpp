@@ -16,6 +16,7 @@ void scale(Overrides& out, const std::string& key, Rate rate, const Rational& fa
 
 void scale_links(Overrides& out, const models::WaferSpec& wafer, const Rational& factor) {
   scale(out, "wafer.link.bandwidth", wafer.link.bandwidth, factor);
+  if (wafer.wafers) scale(out, "wafer.wafers.bandwidth", wafer.wafers->bandwidth, factor);
   if (wafer.reticle && wafer.reticle->bandwidth)
     scale(out, "wafer.reticle.bandwidth", *wafer.reticle->bandwidth, factor);
   if (wafer.nic.injection_bandwidth)

@@ -55,7 +55,7 @@ class Checker {
   }
 
   bool in_mesh(const topology::Coord& tile) const {
-    const topology::Shape& shape = scenario_.wafer.mesh.shape;
+    const topology::Shape shape = models::all_tiles(scenario_.wafer);
     return tile.x < shape.cols && tile.y < shape.rows;
   }
 
@@ -63,8 +63,8 @@ class Checker {
     if (!given("wafer.mesh") || !sound({"wafer.mesh"})) return;
     const models::WaferSpec& wafer = scenario_.wafer;
     const topology::Shape& shape = wafer.mesh.shape;
-    const std::string mesh = fmt::format("{}x{}", shape.rows, shape.cols);
-    if (sound({"wafer.dead_tiles"})) {
+    const std::string mesh = to_string(models::all_tiles(wafer));
+    if (sound({"wafer.dead_tiles", "wafer.wafers"})) {
       for (std::size_t i = 0; i < wafer.mesh.dead_tiles.size(); ++i) {
         const topology::Coord& tile = wafer.mesh.dead_tiles[i];
         if (in_mesh(tile)) continue;
@@ -73,8 +73,9 @@ class Checker {
       }
     }
     check_routers();
-    if (sound({"wafer.dead_links", "wafer.concentration", "wafer.express"})) {
+    if (sound({"wafer.dead_links", "wafer.concentration", "wafer.express", "wafer.wafers"})) {
       topology::MeshSpec with_express = wafer.mesh;
+      with_express.shape = models::all_tiles(wafer);
       if (wafer.express) with_express.express.emplace(topology::ExpressGrid{wafer.express->span, wafer.express->every});
       for (std::size_t i = 0; i < wafer.mesh.dead_links.size(); ++i) {
         const auto& [a, b] = wafer.mesh.dead_links[i];
@@ -90,7 +91,7 @@ class Checker {
       const topology::Shape& die = wafer.dram->die;
       if (shape.rows % die.rows != 0 || shape.cols % die.cols != 0) {
         fail("wafer.dram.die",
-             fmt::format("the mesh {} is not made of whole dies of {}x{}", mesh, die.rows, die.cols));
+             fmt::format("the mesh {} is not made of whole dies of {}x{}", to_string(shape), die.rows, die.cols));
       }
     }
   }
@@ -110,6 +111,12 @@ class Checker {
       } else if (sharing.size() > 1 && wafer.nic.ports != models::NicPorts::single && sound({"wafer.nic.ports"})) {
         fail("wafer.concentration", "tiles that share a router have one port each; valid with wafer.nic.ports: single");
       }
+    }
+    if (wafer.wafers && wafer.wafers->grid.size() > 1 && sound({"wafer.wafers"})) {
+      if (wafer.mesh.wrap != topology::Wrap::none) {
+        fail("wafer.wafers", "several wafers are one mesh; valid with wafer.topology: mesh");
+      }
+      if (wafer.express) fail("wafer.wafers", "express links do not lead from wafer to wafer; valid with wafer.express: none");
     }
     if (!wafer.express || !sound({"wafer.express"})) return;
     const topology::Shape &span = wafer.express->span, &every = wafer.express->every;
@@ -205,7 +212,7 @@ class Checker {
 
   void check_collective() {
     if (!scenario_.collective || !sound({"collective", "wafer.mesh"}) || !given("wafer.mesh")) return;
-    const auto fault = workloads::fault_of(*scenario_.collective, scenario_.wafer.mesh.shape);
+    const auto fault = workloads::fault_of(*scenario_.collective, models::all_tiles(scenario_.wafer));
     if (fault) fail(std::string("collective.") + fault->key, fault->message);
   }
 

@@ -87,6 +87,17 @@ void fields(Visitor& visit, models::ReticleSpec& spec) {
 }
 
 template <class Visitor>
+void fields(Visitor& visit, models::WafersSpec& spec) {
+  visit(Key{.name = "grid", .doc = "Rows and columns of wafers.", .required = true}, spec.grid);
+  visit(Key{.name = "bandwidth",
+            .doc = "Of each link from a wafer to the next in each direction.",
+            .required = true,
+            .positive = true},
+        spec.bandwidth);
+  visit(Key{.name = "latency", .doc = "Of such a link; at least one cycle.", .required = true, .positive = true}, spec.latency);
+}
+
+template <class Visitor>
 void fields(Visitor& visit, models::ExpressSpec& spec) {
   visit(Key{.name = "span",
             .doc = "Routers from one end to the other, along columns and along rows; 1 is none in that dimension.",
@@ -139,7 +150,9 @@ template <class Visitor>
 void fields(Visitor& visit, models::WaferSpec& spec) {
   visit.source(
       Key{.name = "preset", .doc = "A file of `scenarios/hardware/`, by name or path; keys beside it win."});
-  visit(Key{.name = "mesh", .doc = "Tiles of the wafer.", .required = true}, spec.mesh.shape);
+  visit(Key{.name = "mesh", .doc = "Tiles of a wafer.", .required = true}, spec.mesh.shape);
+  visit(Key{.name = "wafers", .doc = "Several such wafers side by side, whose tiles make one mesh.", .absent = "none"},
+        spec.wafers);
   visit(
       Key{.name = "clock", .doc = "Clock of the whole wafer; a cycle is the unit of time.", .positive = true},
       spec.clock);

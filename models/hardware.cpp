@@ -93,7 +93,7 @@ void resolve_links(const WaferSpec& wafer, HardwareModel& model) {
 /// Those that links of the wafer belong to; dead ones change nothing.
 std::vector<topology::LinkClass> link_classes(const WaferSpec& wafer) {
   topology::MeshSpec spec = mesh_spec(wafer);
-  if (spec.wrap == topology::Wrap::none && !spec.reticle && !spec.express && spec.concentration.size() == 1) {
+  if (spec.wrap == topology::Wrap::none && !spec.reticle && !spec.express && !spec.wafers && spec.concentration.size() == 1) {
     return {topology::LinkClass{}};
   }
   spec.dead_tiles.clear();
@@ -107,6 +107,7 @@ void resolve_other_links(const WaferSpec& wafer, HardwareModel& model) {
   if (wafer.express && wafer.express->latency) {
     model.express_cycles = resolve_duration(*wafer.express->latency, model.clock, 1, "wafer.express.latency");
   }
+  if (wafer.wafers) model.wafer_cycles = resolve_duration(wafer.wafers->latency, model.clock, 1, "wafer.wafers.latency");
   if (!wafer.reticle || !wafer.reticle->latency) return;
   const Cycle border = resolve_duration(*wafer.reticle->latency, model.clock, 1, "wafer.reticle.latency");
   if (border < model.link_cycles) {
@@ -190,8 +191,15 @@ const char* to_string(CostModel model) {
   return "?";
 }
 
+topology::Shape all_tiles(const WaferSpec& wafer) {
+  const topology::Shape& one = wafer.mesh.shape;
+  if (!wafer.wafers) return one;
+  return {one.rows * wafer.wafers->grid.rows, one.cols * wafer.wafers->grid.cols};
+}
+
 topology::MeshSpec mesh_spec(const WaferSpec& wafer) {
   topology::MeshSpec spec = wafer.mesh;
+  spec.shape = all_tiles(wafer);
   spec.wrap_layout = wafer.wrap_latency ? topology::WrapLayout::straight : topology::WrapLayout::folded;
   const auto rate = [&wafer](const std::optional<Bandwidth>& bandwidth, const char* name) {
     if (!bandwidth) return Rational(1);
@@ -201,6 +209,9 @@ topology::MeshSpec mesh_spec(const WaferSpec& wafer) {
   };
   if (wafer.reticle) {
     spec.reticle.emplace(topology::ReticleGrid{wafer.reticle->every, rate(wafer.reticle->bandwidth, "wafer.reticle.bandwidth")});
+  }
+  if (wafer.wafers && wafer.wafers->grid.size() > 1) {
+    spec.wafers.emplace(topology::WaferGrid{wafer.mesh.shape, rate(wafer.wafers->bandwidth, "wafer.wafers.bandwidth")});
   }
   if (wafer.express) {
     const ExpressSpec& express = *wafer.express;
@@ -216,6 +227,10 @@ LinkModel HardwareModel::link(const topology::LinkClass& link_class) const {
   if (link_class.kind == topology::LinkKind::wrap) {
     require_invariant(wrap_cycles.has_value(), "a straight ring has no latency for its last link");
     cycles = *wrap_cycles;
+  }
+  if (link_class.kind == topology::LinkKind::wafer) {
+    require_invariant(wafer_cycles.has_value(), "links between wafers have no latency");
+    cycles = *wafer_cycles;
   }
   cycles += static_cast<Cycle>(link_class.borders) * border_cycles;
   const bool plain = link_class == topology::LinkClass{};

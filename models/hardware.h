@@ -56,6 +56,13 @@ struct ReticleSpec {
   std::optional<Duration> latency;     ///< of a link over one border, at least the link's; absent = the link's
 };
 
+/// Wafers side by side, all alike, whose tiles make one mesh.
+struct WafersSpec {
+  topology::Shape grid{1, 1};
+  Bandwidth bandwidth{Rational(1), true};        ///< of each link between two wafers, per direction
+  Duration latency = Duration::of_cycles(1);     ///< of such a link
+};
+
 /// Links that skip routers, see topology::ExpressGrid.
 struct ExpressSpec {
   topology::Shape span{1, 1};          ///< routers from one end to the other
@@ -79,7 +86,8 @@ struct NicSpec {
 };
 
 struct WaferSpec {
-  topology::MeshSpec mesh;  ///< mesh_spec() adds what other members say of it
+  topology::MeshSpec mesh;  ///< of one wafer; mesh_spec() adds what other members say of it
+  std::optional<WafersSpec> wafers;
   Frequency clock{Rational(1'000'000'000)};
   CoreSpec core;
   SramSpec sram;
@@ -91,7 +99,9 @@ struct WaferSpec {
   NicSpec nic;
 };
 
-/// The mesh of a wafer with the layout of its rings, its reticles and its express links. Throws PlanError as resolve_hardware()
+/// Tiles of all wafers.
+topology::Shape all_tiles(const WaferSpec& wafer);
+/// The mesh of all wafers with the layout of its rings, its reticles and its express links. Throws PlanError as resolve_hardware()
 /// does for the bandwidths that it compares.
 topology::MeshSpec mesh_spec(const WaferSpec& wafer);
 
@@ -166,6 +176,7 @@ struct HardwareModel {
   Cycle link_cycles = 1;             ///< L
   Cycle credit_cycles = 1;           ///< Lc
   bool credits_take_link = false;    ///< Lc of a link that is not plain is its own latency
+  std::optional<Cycle> wafer_cycles;  ///< of a link between wafers, where there are several
   Cycle border_cycles = 0;           ///< that a link is longer for each border of a reticle
   std::optional<Cycle> wrap_cycles;  ///< of the link that closes a straight ring
   std::optional<Cycle> express_cycles;  ///< of an express link; absent = as its length goes

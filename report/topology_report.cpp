@@ -67,6 +67,8 @@ const char* to_string(topology::LinkKind kind) {
       return "folded";
     case topology::LinkKind::wrap:
       return "wrap";
+    case topology::LinkKind::wafer:
+      return "wafer";
     case topology::LinkKind::express:
       return "express";
   }

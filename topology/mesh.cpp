@@ -101,6 +101,7 @@ Mesh::Mesh(const MeshSpec& spec)
     : shape_(checked(spec.shape)),
       concentration_(spec.concentration),
       express_(spec.express),
+      wafer_shape_(spec.wafers ? spec.wafers->each : spec.shape),
       wraps_x_(is_ring(spec, Dimension::x)),
       wraps_y_(is_ring(spec, Dimension::y)),
       tile_alive_(tile_count(), true),
@@ -108,6 +109,7 @@ Mesh::Mesh(const MeshSpec& spec)
       has_faults_(!spec.dead_tiles.empty() || !spec.dead_links.empty()) {
   check_concentration(spec);
   check_express(spec);
+  check_wafers(spec);
   for (const Coord dead : spec.dead_tiles) {
     require_inside(*this, dead, "dead tile " + coord_text(dead));
     tile_alive_[tile_at(dead)] = false;
@@ -164,6 +166,17 @@ void Mesh::check_express(const MeshSpec& spec) const {
   }
 }
 
+void Mesh::check_wafers(const MeshSpec& spec) const {
+  if (!spec.wafers) return;
+  const Shape& each = spec.wafers->each;
+  if (each.rows < 1 || each.cols < 1 || spec.shape.rows % each.rows != 0 || spec.shape.cols % each.cols != 0 ||
+      each.rows % concentration_.rows != 0 || each.cols % concentration_.cols != 0 || spec.wafers->rate <= Rational(0)) {
+    throw PlanError(fmt::format("the {} mesh does not lie on whole wafers of {} tiles, with links between them",
+                                to_string(spec.shape), to_string(each)));
+  }
+  if (wraps() || spec.express) throw PlanError("several wafers are joined as one mesh, without rings and express links");
+}
+
 LinkClass Mesh::classify(TileId from, TileId to, Dimension dimension, const MeshSpec& spec) const {
   const Coord a = router_coord(from), b = router_coord(to);
   const bool x = dimension == Dimension::x;
@@ -185,7 +198,11 @@ LinkClass Mesh::classify(TileId from, TileId to, Dimension dimension, const Mesh
   }
   first *= shared;
   second *= shared;
+  const int wafer = x ? wafer_shape_.cols : wafer_shape_.rows;
+  if (first / wafer != second / wafer) return {LinkKind::wafer, 0, spec.wafers->rate, 1};
   if (!spec.reticle) return found;
+  first %= wafer;
+  second %= wafer;
   const int every = x ? spec.reticle->every.cols : spec.reticle->every.rows;
   found.borders = std::abs(first / every - second / every);
   if (found.borders > 0) found.rate = std::min(found.rate, spec.reticle->rate);
@@ -199,7 +216,7 @@ void Mesh::classify_links(const MeshSpec& spec) {
       throw PlanError("a reticle needs at least one row and column of tiles, and links with a bandwidth");
     }
   }
-  if (!spec.reticle && !wraps() && simple()) return;
+  if (!spec.reticle && !spec.wafers && !wraps() && simple()) return;
   link_class_.assign(link_slots(), 0);
   for (TileId tile = 0; tile < tile_count(); ++tile) {
     for (const Direction direction : kAllDirections) {

@@ -98,9 +98,16 @@ struct ExpressGrid {
   bool operator==(const ExpressGrid&) const = default;
 };
 
+/// A mesh that lies on several wafers side by side, each a whole rectangle of it.
+struct WaferGrid {
+  Shape each;        ///< tiles of a wafer; divides the shape of the mesh
+  Rational rate{1};  ///< bandwidth of a link from wafer to wafer, in units of a plain link's
+  bool operator==(const WaferGrid&) const = default;
+};
+
 /// What a mesh is made of.
 struct MeshSpec {
-  Shape shape;                                      ///< of the tiles
+  Shape shape;                                      ///< of the tiles, those of all wafers
   std::vector<Coord> dead_tiles;                    ///< no core, no router, no links
   std::vector<std::pair<Coord, Coord>> dead_links;  ///< neighbours; both directions are dead
   Wrap wrap = Wrap::none;
@@ -108,6 +115,7 @@ struct MeshSpec {
   std::optional<ReticleGrid> reticle = {};
   Shape concentration{1, 1};  ///< tiles that share a router, a rectangle that divides `shape`
   std::optional<ExpressGrid> express = {};
+  std::optional<WaferGrid> wafers = {};
   bool operator==(const MeshSpec&) const = default;
 };
 
@@ -125,6 +133,7 @@ enum class LinkKind : std::uint8_t {
   folded,  ///< of a folded ring
   wrap,    ///< back from the last tile of a straight ring to the first, or the other way
   express, ///< over routers between its ends
+  wafer,   ///< from a wafer to the next
 };
 
 /// Links that are alike in bandwidth and latency.
@@ -132,7 +141,7 @@ struct LinkClass {
   LinkKind kind = LinkKind::plain;
   int borders = 0;   ///< of reticles that it crosses
   Rational rate{1};  ///< its bandwidth, in units of a plain link's
-  int tiles = 1;     ///< that it is long; `folded`: half of that; not of `wrap`
+  int tiles = 1;     ///< that it is long; `folded`: half of that; not of `wrap` and `wafer`
   bool operator==(const LinkClass&) const = default;
 };
 using LinkClassId = std::uint8_t;
@@ -144,7 +153,7 @@ class Mesh {
  public:
   /// Throws PlanError when a dead tile or link is outside the mesh or a dead link does not join neighbours, for a
   /// reticle without tiles or bandwidth, for tiles that cannot share routers evenly, where some but not all tiles of a router
-  /// are dead, and for express links that cannot be laid.
+  /// are dead, for express links that cannot be laid, and for wafers that cannot be joined.
   explicit Mesh(const MeshSpec& spec);
 
   int rows() const { return shape_.rows; }
@@ -163,6 +172,11 @@ class Mesh {
   bool wraps() const { return wraps_x_ || wraps_y_; }
   /// "mesh", "torus", "half-torus in x", "half-torus in y", "concentrated mesh", "mesh with express links", ...
   const char* topology_name() const;
+
+  /// Tiles of one wafer: all, unless there are several.
+  const Shape& wafer_shape() const { return wafer_shape_; }
+  /// Rows and columns of wafers.
+  Shape wafer_grid() const { return {shape_.rows / wafer_shape_.rows, shape_.cols / wafer_shape_.cols}; }
 
   bool alive(TileId tile) const { return tile_alive_[tile]; }
 
@@ -235,12 +249,14 @@ class Mesh {
   TileId neighbour_in_grid(TileId tile, Direction direction) const;
   void check_concentration(const MeshSpec& spec) const;
   void check_express(const MeshSpec& spec) const;
+  void check_wafers(const MeshSpec& spec) const;
   LinkClass classify(TileId from, TileId to, Dimension dimension, const MeshSpec& spec) const;
   void classify_links(const MeshSpec& spec);
 
   Shape shape_;
   Shape concentration_{1, 1};
   std::optional<ExpressGrid> express_;
+  Shape wafer_shape_;
   bool wraps_x_ = false;
   bool wraps_y_ = false;
   std::vector<LinkClass> classes_ = {LinkClass{}};

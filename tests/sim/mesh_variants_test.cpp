@@ -1,4 +1,4 @@
-// Reticles, rings, shared routers and express links in both engines: closed forms, equality, saturation, datelines.
+// Reticles, several wafers, rings, shared routers and express links in both engines: closed forms, equality, saturation, datelines.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ T pick(RandomStream& random, const std::vector<T>& choices) {
   return choices[random.below(choices.size())];
 }
 
-/// A wafer whose links take 16 B a cycle and 3 cycles, those over reticle borders 7 cycles (and fewer bytes).
+/// A wafer whose links take 16 B a cycle and 3 cycles, those over reticle borders 7 cycles (and fewer bytes), those between
+/// wafers 25 cycles (likewise).
 struct Variant {
   const char* name;
   Shape shape;
@@ -37,10 +38,12 @@ struct Variant {
   std::optional<Shape> span = {};  ///< of express links
   Shape every = {1, 1};
   std::optional<Cycle> express_cycles = {};
+  Shape wafers = {1, 1};  ///< `shape` is that of all
 
   models::WaferSpec wafer() const {
     models::WaferSpec wafer;
-    wafer.mesh.shape = shape;
+    wafer.mesh.shape = {shape.rows / wafers.rows, shape.cols / wafers.cols};
+    if (wafers.size() > 1) wafer.wafers = models::WafersSpec{wafers, Bandwidth::per_clock(border_rate), Duration::of_cycles(25)};
     wafer.mesh.wrap = wrap;
     wafer.link = {Bandwidth::per_clock(Rational(16)), Duration::of_cycles(3)};
     if (wrap_cycles) wafer.wrap_latency = Duration::of_cycles(static_cast<std::int64_t>(*wrap_cycles));
@@ -73,7 +76,10 @@ std::vector<Variant> variants() {
           {"express_links", {5, 8}, Wrap::none, {}, {}, Rational(16), {1, 1}, Shape{2, 3}},
           {"fast_express_cube", {3, 9}, Wrap::none, {}, {}, Rational(16), {1, 1}, Shape{1, 4}, {1, 4}, 2},
           {"express_links_over_reticles", {4, 7}, Wrap::none, {}, Shape{2, 2}, Rational(16), {1, 1}, Shape{1, 3}, {1, 1}, 5},
-          {"express_links_of_shared_routers", {4, 12}, Wrap::none, {}, {}, Rational(16), {2, 2}, Shape{1, 3}}};
+          {"express_links_of_shared_routers", {4, 12}, Wrap::none, {}, {}, Rational(16), {2, 2}, Shape{1, 3}},
+          {"wafers", {4, 6}, Wrap::none, {}, {}, Rational(16), {1, 1}, {}, {1, 1}, {}, {2, 2}},
+          {"wafers_of_reticles_with_slow_links", {5, 9}, Wrap::none, {}, Shape{2, 2}, Rational(5), {1, 1}, {}, {1, 1}, {}, {1, 3}},
+          {"wafers_of_shared_routers", {4, 8}, Wrap::none, {}, {}, Rational(16), {2, 1}, {}, {1, 1}, {}, {1, 2}}};
 }
 
 /// Where the tiles of a folded ring lie, in the order of the ring: 0 2 4 .. 5 3 1.
@@ -94,6 +100,8 @@ Wire wire(const Variant& variant, Coord from, Coord to) {
   const int shared = along_x ? variant.concentration.cols : variant.concentration.rows;
   const int length = (along_x ? variant.shape.cols : variant.shape.rows) / shared;
   int a = along_x ? from.x : from.y, b = along_x ? to.x : to.y;
+  const int wafer = along_x ? variant.shape.cols / variant.wafers.cols : variant.shape.rows / variant.wafers.rows;
+  if (a / wafer != b / wafer) return {25, true};
   const bool ring = length > 2 && (variant.wrap == Wrap::both || variant.wrap == (along_x ? Wrap::x : Wrap::y));
   Cycle cycles = 3;
   if (ring && !variant.wrap_cycles) {
@@ -109,6 +117,7 @@ Wire wire(const Variant& variant, Coord from, Coord to) {
   }
   if (!variant.reticle) return {cycles, false};
   const int every = along_x ? variant.reticle->cols : variant.reticle->rows;
+  if (variant.wafers.size() > 1) a %= wafer, b %= wafer;
   const auto borders = static_cast<Cycle>(std::abs(a / every - b / every));
   return {cycles + 4 * borders, borders > 0};
 }

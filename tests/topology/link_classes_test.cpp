@@ -76,6 +76,15 @@ TEST(LinkClasses, LinksOverBordersOfReticlesAreSlower) {
 
 TEST(LinkClasses, WhatIsNoReticleIsRefused) {
   EXPECT_THROW(Mesh(with_reticles({4, 4}, {0, 2}, Rational(1))), PlanError);
+  MeshSpec wafers{{4, 6}, {}, {}};
+  for (const WaferGrid& grid : {WaferGrid{{3, 3}}, WaferGrid{{4, 0}}, WaferGrid{{2, 3}, Rational(0)}}) {
+    wafers.wafers = grid;
+    EXPECT_THROW(Mesh{wafers}, PlanError);
+  }
+  wafers.wafers = WaferGrid{{2, 3}};
+  EXPECT_NO_THROW(Mesh{wafers});
+  wafers.wrap = Wrap::both;
+  EXPECT_THROW(Mesh{wafers}, PlanError);
   EXPECT_THROW(Mesh(with_reticles({4, 4}, {2, 2}, Rational(0))), PlanError);
 }
 
