@@ -20,7 +20,7 @@ config::Scenario load(const ScenarioArguments& arguments) {
     refuse(arguments.path, "router.routing", "'balanced' is made for the traffic of a plan");
   }
   if (scenario.network.fidelity == models::Fidelity::analytic) {
-    refuse(arguments.path, "network.fidelity", "'analytic' predicts iterations of plans; valid: packet, ideal");
+    refuse(arguments.path, "network.fidelity", "'analytic' predicts iterations of plans; valid: packet, flit, ideal");
   }
   return scenario;
 }

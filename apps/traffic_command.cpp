@@ -15,7 +15,7 @@
 #include "report/run_directory.h"
 #include "report/traffic_report.h"
 #include "report/waveform.h"
-#include "sim/flit_traffic.h"
+#include "sim/traffic.h"
 
 namespace wafersim::apps {
 namespace {
@@ -40,15 +40,20 @@ struct TrafficSetup {
       const std::vector<std::uint32_t>& sizes = scenario.traffic->packet_flits.flits;
       const std::uint32_t largest = *std::max_element(sizes.begin(), sizes.end());
       network.packet_bytes = {1};
-      const models::FlitModel flits = models::resolve_hardware(scenario.wafer, scenario.router, network).flit;
+      const models::HardwareModel smallest = models::resolve_hardware(scenario.wafer, scenario.router, network);
+      const models::FlitModel& flits = smallest.flit;
       const bool given = scenario.router.vc_buffer || scenario.router.flit.vc_buffer_flits;
-      if (flits.switching == models::Switching::cut_through && given && flits.vc_buffer_flits < largest) {
+      const bool packets = network.fidelity == models::Fidelity::packet;
+      const Bytes held = packets ? smallest.vc_buffer_bytes / flits.flit_bytes : flits.vc_buffer_flits;
+      if ((packets || flits.switching == models::Switching::cut_through) && given && held < largest) {
         refuse(file, "traffic.packet_flits",
                fmt::format("{} is more than a buffer of {} flits (router.vc_buffer_flits, router.vc_buffer), which "
-                           "router.switching: cut_through does not allow",
-                           largest, flits.vc_buffer_flits));
+                           "{} does not allow",
+                           largest, held, packets ? "network.fidelity: packet" : "router.switching: cut_through"));
       }
       network.packet_bytes = {flits.flit_bytes * largest};
+    } else if (scenario.router.vc_buffer || scenario.router.flit.vc_buffer_flits) {
+      network.packet_bytes = {1};
     }
     return models::resolve_hardware(scenario.wafer, scenario.router, network);
   }
@@ -58,8 +63,8 @@ struct TrafficSetup {
     if (!scenario.traffic) {
       refuse(arguments.path, "traffic", "missing; `wafersim traffic` needs this section");
     }
-    if (scenario.network.fidelity != models::Fidelity::flit) {
-      refuse(arguments.path, "network.fidelity", "`wafersim traffic` needs: flit");
+    if (scenario.network.fidelity != models::Fidelity::flit && scenario.network.fidelity != models::Fidelity::packet) {
+      refuse(arguments.path, "network.fidelity", "`wafersim traffic` needs routers; valid: flit, packet");
     }
     if (scenario.router.routing == "balanced") {
       refuse(arguments.path, "router.routing", "'balanced' is made for the traffic of a plan");
@@ -70,11 +75,11 @@ struct TrafficSetup {
   sim::TrafficMeasurement run(const Rational& load, std::uint64_t seed, sim::WatchOptions watch) const {
     workloads::TrafficSpec loaded = spec;
     loaded.load = load;
-    sim::FlitTrafficOptions options;
+    sim::TrafficOptions options;
     options.seed = seed;
     options.watch = std::move(watch);
     options.interrupted = InterruptGuard::interrupted;
-    return sim::run_flit_traffic(mesh, *routing, hardware, loaded, options);
+    return sim::run_traffic(mesh, *routing, hardware, loaded, options);
   }
 
   const config::Scenario scenario;

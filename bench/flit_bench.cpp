@@ -2,7 +2,7 @@
 // channels of eight flits), CPU time of one core.
 #include <benchmark/benchmark.h>
 
-#include "sim/flit_traffic.h"
+#include "sim/traffic.h"
 #include "topology/routing.h"
 
 namespace wafersim::bench {
@@ -41,7 +41,7 @@ void flit_uniform(benchmark::State& state) {
   spec.measurement = Duration::of_cycles(static_cast<std::int64_t>(kHops / hops_per_cycle));
   spec.drain = Duration::of_cycles(0);
   for (auto _ : state) {
-    const sim::TrafficMeasurement run = sim::run_flit_traffic(mesh, *routing, model, spec);
+    const sim::TrafficMeasurement run = sim::run_traffic(mesh, *routing, model, spec);
     state.SetIterationTime(run.cpu_seconds);
     state.counters["flit_hops"] = static_cast<double>(run.flit_hops);
     state.counters["flit_hops_per_s"] = static_cast<double>(run.flit_hops) / run.cpu_seconds;

@@ -32,7 +32,6 @@ class Checker {
     check_flits();
     check_traffic();
     check_collective();
-    check_copies();
   }
 
  private:
@@ -214,19 +213,6 @@ class Checker {
     if (!scenario_.collective || !sound({"collective", "wafer.mesh"}) || !given("wafer.mesh")) return;
     const auto fault = workloads::fault_of(*scenario_.collective, models::all_tiles(scenario_.wafer));
     if (fault) fail(std::string("collective.") + fault->key, fault->message);
-  }
-
-  /// Routers of flits do not copy packets.
-  void check_copies() {
-    if (scenario_.network.fidelity != models::Fidelity::flit || !sound({"network.fidelity"})) return;
-    constexpr const char* kRule = "needs routers that copy packets, which those of flits do not; valid: network.fidelity packet, ideal";
-    if (scenario_.plan.collectives == workloads::Collective::router_multicast && sound({"plan.collectives"})) {
-      fail("plan.collectives", fmt::format("'router_multicast' {}", kRule));
-    }
-    if (scenario_.collective && sound({"collective"}) && workloads::needs_copies(*scenario_.collective)) {
-      fail("collective.algorithm", fmt::format("'{}' of kind {} {}", word_of(scenario_.collective->algorithm),
-                                               word_of(scenario_.collective->kind), kRule));
-    }
   }
 
   /// A source makes at most a packet a cycle.

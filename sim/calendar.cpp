@@ -124,6 +124,16 @@ void Calendar::tick() {
   }
 }
 
+void Calendar::run_to(Cycle last) {
+  for (Cycle next = next_busy_cycle(); next <= last; next = next_busy_cycle()) {
+    now_ = next;
+    move_near();
+    run_cycle();
+  }
+  now_ = last;
+  move_near();
+}
+
 /// Runs the hook and goes to the first busy cycle behind what it left; false when there is none to run.
 bool Calendar::start() {
   std::exchange(start_, nullptr)();

@@ -158,6 +158,11 @@ class Calendar : public sc_core::sc_module {
   /// No cycle after this one is run.
   void set_limit(Cycle last) { limit_ = last; }
 
+  /// From here on the calendar is driven by run_to(), by somebody who is not of SystemC and never starts its kernel.
+  void drive_by_hand() { running_ = true; }
+  /// Runs all busy cycles up to and with `last`, which is then the current one.
+  void run_to(Cycle last);
+
   /// An event that lies in the calendar.
   struct Pending {
     Cycle at = 0;

@@ -12,29 +12,36 @@ void FlitEngine<kPorts>::start_bidding(std::uint32_t router, State& state, PortV
   const Flit flit = buffers_[from.base + from.first];
   require_invariant(flit.head(), "a packet's flits mixed with another's in a virtual channel");
   find_output(router, from, at, flit.packet());
+  if (packets_[flit.packet()].multicast != 0 && fork(router, from, at, flit.packet())) [[unlikely]] {
+    return bid_for_branches(router, state, at, now);
+  }
   if (const Cycle turn = turn_cost(at.port, from.output); turn != 0) {
     // The turn begins when it is known: at the arrival, or where outputs are chosen by room, now.
     const bool chosen = routes_.kind() == PacketRoutes::Kind::adaptive;
     const Cycle turned = (chosen ? now : arrived_[flit.packet()]) + turn;
     if (turned > now) {
       from.state = VcState::routing;
-      turning_.slot(turned).push_back({router, at});
+      turning_.slot(turned).push_back({router, at, from.output});
       return;
     }
   }
-  bid(router, state, at, now);
+  bid(router, state, at, from.output, now);
 }
 
 template <unsigned kPorts>
-void FlitEngine<kPorts>::bid(std::uint32_t router, State& state, PortVc at, Cycle now) {
+void FlitEngine<kPorts>::bid(std::uint32_t router, State& state, PortVc at, unsigned output, Cycle now) {
   InputVc& from = inputs_of(router)[local(at)];
-  from.state = VcState::active;
-  if (report_heads_) ready_at_[input_vc(router, at.port, at.vc)] = now;
-  Held& out = held_[std::size_t{router} * kPorts + from.output];
+  if (from.state == VcState::forked) [[unlikely]] {
+    fork_at(router, at).branches[output].ready_at = now;
+  } else {
+    from.state = VcState::active;
+    if (report_heads_) ready_at_[input_vc(router, at.port, at.vc)] = now;
+  }
+  Held& out = held_[std::size_t{router} * kPorts + output];
   // An arbiter with no bids and full credits is back in its first position.
-  const bool rests = state.switch_requests[from.output].ports == 0 && out.uncredited == 0 && out.last_credit < now;
+  const bool rests = state.switch_requests[output].ports == 0 && out.uncredited == 0 && out.last_credit < now;
   if (rests) out.first = {};
-  state.request_switch(from.output, at.port, at.vc);
+  state.request_switch(output, at.port, at.vc);
 }
 
 template <unsigned kPorts>
@@ -60,6 +67,7 @@ void FlitEngine<kPorts>::end_packets(std::uint32_t router, State& state, Cycle n
     if (!out.held || out.until > now) continue;
     out.held = false;
     InputVc& from = inputs_of(router)[local(out.by)];
+    if (from.state == VcState::forked && !end_branch(router, from, out.by, output)) continue;
     from.state = VcState::idle;
     if (from.count != 0) start_bidding(router, state, out.by, now);
   }
@@ -86,7 +94,12 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
       out.until = kNever;
       out.first = {input.port, static_cast<std::uint8_t>(input.vc + 1)};
       if (out.first.vc == vcs_) out.first = {static_cast<std::uint8_t>((input.port + 1U) % kPorts), 0};
-      if (report_heads_) terminals_.head_sent(router, output, packet, now - ready_at_[input_vc(router, input.port, input.vc)]);
+      if (from.state == VcState::forked) [[unlikely]] {
+        const Branch& branch = fork_at(router, input).branches[output];
+        terminals_.head_sent(router, output, branch.packet, now - branch.ready_at);
+      } else if (report_heads_) {
+        terminals_.head_sent(router, output, packet, now - ready_at_[input_vc(router, input.port, input.vc)]);
+      }
       if (!mesh) return;
       to.credits -= flits;
       ++out.uncredited;
@@ -97,8 +110,8 @@ void FlitEngine<kPorts>::arbitrate(std::uint32_t router, State& state, unsigned 
   }
 }
 
-/// The cycle from which on the link has taken all of a packet, whose tail leaves now. No link takes it in less than its own
-/// time, or before the link behind has.
+/// The cycle from which on the link has taken all of a packet, or of a copy of it, whose tail leaves now. No link takes it in
+/// less than its own time, or before the link behind has.
 template <unsigned kPorts>
 Cycle FlitEngine<kPorts>::tail_gone(std::uint32_t packet, const Held& out, Cycle pace, Cycle now) {
   if (!paced_) return now + 1;
@@ -114,30 +127,44 @@ bool FlitEngine<kPorts>::stream(std::uint32_t router, State& state, unsigned out
   if (out.until != kNever) return true;
   const PortVc input = out.by;
   InputVc& from = inputs_of(router)[local(input)];
-  if (from.count == 0) return false;
+  Fork* const fork = from.state == VcState::forked ? &fork_at(router, input) : nullptr;
+  if (from.count <= (fork != nullptr ? out.sent : 0)) return false;
   const bool mesh = output < kMesh;
   const LinkDelay& link = link_delays_[mesh ? state.link_class[output] : 0];
   const Cycle pace = mesh ? link.flit : 1;
   if (now < out.since + out.sent * pace) return true;
-  const Flit flit = pop(from);
+  const Flit flit = fork != nullptr ? flit_of_branch(from, fork->branches[output], out.sent) : pop(from);
   ++out.sent;
   if (!flit.tail()) {
     forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, now);
     return true;
   }
-  out.until = tail_gone(flit.packet(), out, pace, now);
+  out.until = tail_gone(fork != nullptr ? fork->packet : flit.packet(), out, pace, now);
   // A terminal's flit counts from the last cycle of its own on.
   forward(router, state, {static_cast<std::uint8_t>(output), from.output_vc}, flit, mesh ? now : out.until - 1);
+  if (paced_ && flit.packet() >= tail_at_.size()) tail_at_.resize(flit.packet() + flit.packet() / 2 + 64, 0);
   if (paced_) tail_at_[flit.packet()] = mesh ? out.until + link.arrival : 0;
   if (mesh) held_cycles_[router * topology::kDirections + output] += out.until - out.since;
+  if (fork == nullptr) [[likely]] {
+    give_back_packet(router, state, input, flit, out.until);
+    return true;
+  }
+  fork->left = static_cast<PortSet>(fork->left & ~(1U << output));
+  fork->gone = std::max(fork->gone, out.until);
+  if (fork->left == 0) give_back_packet(router, state, input, {fork->packet, false, true}, fork->gone);
+  return true;
+}
+
+/// The room of a packet with this tail is free from cycle `gone` on.
+template <unsigned kPorts>
+void FlitEngine<kPorts>::give_back_packet(std::uint32_t router, const State& state, PortVc input, Flit flit, Cycle gone) {
   if (input.port < kMesh) {
     const std::uint32_t flits = packets_[flit.packet()].flits;
     const Cycle delay = link_delays_[state.link_class[input.port]].credit;
-    packet_credits_.slot(out.until - 1 + delay).push_back({state.upstream[input.port] + input.vc, flits});
+    packet_credits_.slot(gone - 1 + delay).push_back({state.upstream[input.port] + input.vc, flits});
   } else {
-    terminals_.injection_credit(router, input.port - kMesh, input.vc, flit, out.until - 1 + credit_delay_);
+    terminals_.injection_credit(router, input.port - kMesh, input.vc, flit, gone - 1 + credit_delay_);
   }
-  return true;
 }
 
 template <unsigned kPorts>
@@ -155,7 +182,7 @@ void FlitEngine<kPorts>::take_packet_credit(const PacketCredit& credit, Cycle no
 #define WAFERSIM_INSTANTIATE(kPorts)                                                                         \
   template void FlitEngine<kPorts>::evaluate_cut_through(std::uint32_t, Cycle);                              \
   template void FlitEngine<kPorts>::start_bidding(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, Cycle); \
-  template void FlitEngine<kPorts>::bid(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, Cycle);           \
+  template void FlitEngine<kPorts>::bid(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, unsigned, Cycle); \
   template void FlitEngine<kPorts>::take_packet_credit(const FlitEngine<kPorts>::PacketCredit&, Cycle)
 
 WAFERSIM_INSTANTIATE(kSinglePort);

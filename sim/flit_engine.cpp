@@ -54,6 +54,10 @@ std::unique_ptr<FlitNetwork> FlitNetwork::make(const FlitNetworkSpec& spec, Flit
   return std::make_unique<FlitEngine<kManyPorts>>(spec, terminals);
 }
 
+std::uint32_t FlitTerminals::copied(std::uint32_t /*packet*/) {
+  throw InternalError("a packet was copied for terminals that know of no multicasts");
+}
+
 std::uint64_t FlitNetwork::flit_hops() const {
   std::uint64_t hops = 0;
   for (const std::uint64_t flits : link_flits_) hops += flits;
@@ -67,6 +71,7 @@ FlitEngine<kPorts>::FlitEngine(const FlitNetworkSpec& spec, FlitTerminals& termi
       mesh_(spec.mesh),
       layout_(spec.mesh, spec.hardware.nic_ports),
       routes_(spec.routes),
+      multicasts_(spec.multicasts),
       stages_(spec.hardware.flit.stages),
       allocator_(spec.hardware.flit.allocator),
       cut_through_(spec.hardware.flit.switching == models::Switching::cut_through),
@@ -218,7 +223,7 @@ void FlitEngine<kPorts>::deliver(Cycle now) {
     packet_credits_.slot(now).clear();
     for (const Turning& turned : turning_.slot(now)) {
       activate(turned.router);
-      bid(turned.router, routers_[turned.router], turned.input, now);
+      bid(turned.router, routers_[turned.router], turned.input, turned.output, now);
     }
     turning_.slot(now).clear();
   }
@@ -249,7 +254,7 @@ void FlitEngine<kPorts>::receive(const Arrival& arrival, Cycle now) {
     arrived_[arrival.flit.packet()] = now;
   }
   activate(router);
-  if (in.count != 1) return;
+  if (in.count != 1 && in.state != VcState::forked) return;
   State& state = routers_[router];
   const unsigned in_router = arrival.input_vc & ((1U << (kPortBits + vc_bits_)) - 1);
   const PortVc at{static_cast<std::uint8_t>(in_router >> vc_bits_),
@@ -262,6 +267,8 @@ void FlitEngine<kPorts>::receive(const Arrival& arrival, Cycle now) {
     }
   } else if (!cut_through_ && in.state == VcState::active) {
     if ((state.credit_vcs[in.output] >> in.output_vc & 1U) != 0) state.request_switch(in.output, at.port, at.vc);
+  } else if (!cut_through_ && in.state == VcState::forked) {
+    feed_branches(router, state, at);
   }
 }
 
@@ -276,7 +283,7 @@ void FlitEngine<kPorts>::take_credit(std::uint32_t output_vc) {
   const unsigned vc = in_router & ((1U << vc_bits_) - 1);
   state.credit_vcs[output] = static_cast<VcSet>(state.credit_vcs[output] | 1U << vc);
   if ((state.free_vcs[output] >> vc & 1U) != 0) return;
-  if (inputs_of(router)[local(out.owner)].count == 0) return;
+  if (!has_flit(router, out.owner, output)) return;
   state.request_switch(output, out.owner.port, out.owner.vc);
   activate(router);
 }

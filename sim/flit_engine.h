@@ -13,9 +13,9 @@
 namespace wafersim::sim {
 
 /// The FlitNetwork of routers with kPorts ports: the mesh directions, then the local ports. Private to sim/; one class in
-/// six sources: links and buffers (flit_engine.cpp), routes and classes of VCs (flit_routes.cpp), wormhole routers
-/// (flit_wormhole.cpp, flit_long_stages.cpp) and cut-through routers (flit_cut_through.cpp), who waits for whom
-/// (flit_stall.cpp).
+/// seven sources: links and buffers (flit_engine.cpp), routes and classes of VCs (flit_routes.cpp), wormhole routers
+/// (flit_wormhole.cpp, flit_long_stages.cpp) and cut-through routers (flit_cut_through.cpp), multicasts where their ways part
+/// (flit_branches.cpp), who waits for whom (flit_stall.cpp).
 template <unsigned kPorts>
 class FlitEngine final : public FlitNetwork {
  public:
@@ -71,6 +71,23 @@ class FlitEngine final : public FlitNetwork {
     void add(const Grant& grant) { items[count++] = grant; }
     const Grant* begin() const { return items.data(); }
     const Grant* end() const { return items.data() + count; }
+  };
+  /// A multicast at the front of an input VC, where its ways part.
+  struct Branch {
+    std::uint32_t packet = kNil;  ///< the copy that leaves by this output
+    std::uint32_t sent = 0;       ///< wormhole: flits of it
+    std::uint8_t output_vc = 0;
+    Cycle ready_at = 0;           ///< with reports of heads, as ready_at_
+  };
+  struct Fork {
+    std::uint32_t next = kNil;
+    std::uint32_t packet = kNil;  ///< what is copied
+    std::uint32_t freed = 0;      ///< wormhole: flits that all copies have, whose places are given back
+    PortSet outputs = 0;
+    PortSet left = 0;             ///< ... whose copy has not sent its tail
+    PortSet granted = 0;          ///< wormhole: ... that have a VC. Cut-through: ... that hold their output, or will
+    Cycle gone = 0;               ///< cut-through: when the latest tail so far has left
+    std::array<Branch, kPorts> branches{};
   };
   /// A cut-through output.
   struct Held {
@@ -128,6 +145,10 @@ class FlitEngine final : public FlitNetwork {
   /// The output of the packet at the front of an input VC, and the class or, in cut-through, the VC behind it.
   void find_output(std::uint32_t router, InputVc& from, PortVc at, std::uint32_t packet) {
     from.output_vc = at.vc;
+    if (packets_[packet].multicast != 0) [[unlikely]] {
+      from.output = static_cast<std::uint8_t>(first_of(branches_of(router, at.port, packet)));
+      return;
+    }
     if (!plain_) [[unlikely]] return choose_output(router, from, at, packet);
     from.output = static_cast<std::uint8_t>(port_of(routes_.next(router, packets_[packet].destination), at.port,
                                                      packets_[packet].destination));
@@ -159,6 +180,8 @@ class FlitEngine final : public FlitNetwork {
                      Grants<SwitchGrant>& grants);
   void take_vc(std::uint32_t router, State& state, InputVc* in, OutputVc* out, const VcGrant& grant);
   void use_switch(std::uint32_t router, State& state, const SwitchGrant& grant, Cycle now);
+  bool take_room(std::uint32_t router, State& state, PortVc output, Cycle now);
+  void give_back_place(std::uint32_t router, const State& state, PortVc input, Flit flit, Cycle now);
   void send(std::uint32_t router, State& state, PortVc input, Cycle now);
   void begin_long_vc_stage(std::uint32_t router, State& state, const InputVc* in, const Grants<VcGrant>& grants,
                            PortSet outputs, Cycle now);
@@ -167,6 +190,39 @@ class FlitEngine final : public FlitNetwork {
   void apply_stage_ends(Cycle now);
   bool can_act(const State& state, const InputVc* in) const;
 
+  // flit_branches.cpp
+  PortSet branches_of(std::uint32_t router, unsigned input, std::uint32_t packet) const;
+  bool fork(std::uint32_t router, InputVc& from, PortVc at, std::uint32_t packet);
+  void end_fork(std::uint32_t router, InputVc& from, PortVc at);
+  Fork& fork_at(std::uint32_t router, PortVc at) { return forks_[fork_of_[input_vc(router, at.port, at.vc)]]; }
+  const Fork& fork_at(std::uint32_t router, PortVc at) const { return forks_[fork_of_[input_vc(router, at.port, at.vc)]]; }
+  void start_branches(std::uint32_t router, State& state, PortVc at, Cycle front_since);
+  void take_branch_vc(std::uint32_t router, PortVc input, PortVc output);
+  /// Whether the packet at the front of an input VC, which has a VC of `output`, has a flit there for it.
+  bool has_flit(std::uint32_t router, PortVc at, unsigned output) const {
+    const InputVc& from = inputs_[input_vc(router, at.port, at.vc)];
+    if (from.state != VcState::forked) [[likely]] return from.count != 0;
+    const Fork& fork = fork_at(router, at);
+    return fork.branches[output].sent - fork.freed < from.count;
+  }
+  /// Whether it has its VC, a flit, and room for it.
+  bool may_send(std::uint32_t router, const State& state, PortVc at, unsigned output) const {
+    const InputVc& from = inputs_[input_vc(router, at.port, at.vc)];
+    if (from.state == VcState::forked) [[unlikely]] return branch_may_send(router, state, at, output);
+    return from.state == VcState::active && from.output == output && from.count != 0 &&
+           (state.credit_vcs[output] >> from.output_vc & 1U) != 0;
+  }
+  bool branch_may_send(std::uint32_t router, const State& state, PortVc at, unsigned output) const;
+  void feed_branches(std::uint32_t router, State& state, PortVc at);
+  void fan_out(std::uint32_t router, State& state, const InputVc* in, Grants<SwitchGrant>& grants, Cycle now);
+  void send_branch(std::uint32_t router, State& state, PortVc input, unsigned output, Cycle now);
+  void bid_for_branches(std::uint32_t router, State& state, PortVc at, Cycle now);
+  Flit flit_of_branch(const InputVc& from, const Branch& branch, std::uint32_t place) const {
+    const Flit kept = buffers_[from.base + ((from.first + place) & from.mask)];
+    return {branch.packet, kept.head(), kept.tail()};
+  }
+  bool end_branch(std::uint32_t router, InputVc& from, PortVc at, unsigned output);
+
   // flit_stall.cpp
   /// What keeps the packet at the front of an input VC.
   struct Wait {
@@ -174,7 +230,8 @@ class FlitEngine final : public FlitNetwork {
     std::optional<std::uint32_t> behind;  ///< the input VC that has to move first
   };
   Wait wait_of(std::uint32_t input_vc) const;
-  Wait wait_for_room(std::uint32_t router, const InputVc& from) const;
+  Wait wait_of_head(std::uint32_t input_vc, unsigned output, bool active, unsigned output_vc) const;
+  Wait wait_for_room(std::uint32_t router, const InputVc& from, unsigned output, unsigned output_vc) const;
   Wait wait_for_flits(std::uint32_t input_vc) const;
   std::string describe_wait(std::uint32_t input_vc) const;
   std::uint32_t router_of(std::uint32_t vc) const { return vc >> (kPortBits + vc_bits_); }
@@ -184,17 +241,19 @@ class FlitEngine final : public FlitNetwork {
   // flit_cut_through.cpp
   void evaluate_cut_through(std::uint32_t router, Cycle now);
   void start_bidding(std::uint32_t router, State& state, PortVc at, Cycle now);
-  void bid(std::uint32_t router, State& state, PortVc at, Cycle now);
+  void bid(std::uint32_t router, State& state, PortVc at, unsigned output, Cycle now);
   void arbitrate(std::uint32_t router, State& state, unsigned output, Cycle now);
   bool stream(std::uint32_t router, State& state, unsigned output, Cycle now);
   void end_packets(std::uint32_t router, State& state, Cycle now);
   Cycle tail_gone(std::uint32_t packet, const Held& out, Cycle pace, Cycle now);
+  void give_back_packet(std::uint32_t router, const State& state, PortVc input, Flit flit, Cycle gone);
   void take_packet_credit(const PacketCredit& credit, Cycle now);
 
   FlitTerminals& terminals_;
   const topology::Mesh& mesh_;
   PortLayout layout_;
   const PacketRoutes& routes_;
+  const Multicasts* multicasts_;
   models::PipelineStages stages_;
   models::Allocator allocator_;
   bool cut_through_;
@@ -237,9 +296,13 @@ class FlitEngine final : public FlitNetwork {
   struct Turning {
     std::uint32_t router;
     PortVc input;
+    std::uint8_t output;
   };
   DelayLine<Turning> turning_;              ///< cut-through: heads that bid when they have turned
   std::vector<Cycle> arrived_;              ///< of these, by packet
+  Pool<Fork> forks_;
+  std::size_t open_forks_ = 0;
+  HugeVector<std::uint32_t> fork_of_;       ///< by input VC, of those that are forked; empty until there is one
   /// Of a class of links, in cycles from that of a grant.
   struct LinkDelay {
     Cycle arrival = 0;  ///< to the arrival behind the link

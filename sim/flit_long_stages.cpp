@@ -49,8 +49,7 @@ void FlitEngine<kPorts>::check_stage_ends(Cycle now) {
     if (end.stage == StageEnd::Stage::vc) {
       end.granted = (state.free_vcs[end.output.port] >> end.output.vc & 1U) != 0;
     } else if (end.stage == StageEnd::Stage::switching) {
-      const InputVc& from = inputs_of(end.router)[local(end.input)];
-      end.granted = (state.credit_vcs[from.output] >> from.output_vc & 1U) != 0;
+      end.granted = may_send(end.router, state, end.input, end.output.port);
     }
   }
 }
@@ -62,7 +61,9 @@ void FlitEngine<kPorts>::apply_stage_ends(Cycle now) {
     InputVc* const in = inputs_of(end.router);
     InputVc& from = in[local(end.input)];
     activate(end.router);
-    if (end.stage == StageEnd::Stage::routing) {
+    if (end.stage == StageEnd::Stage::routing && from.state == VcState::forked) {
+      state.request_vc(end.output.port, end.input.port, end.input.vc);
+    } else if (end.stage == StageEnd::Stage::routing) {
       wait_for_vc(state, from, end.input);
     } else if (end.stage == StageEnd::Stage::vc) {
       // Two stages that end together may have been granted the same VC: the first has it.
@@ -70,16 +71,18 @@ void FlitEngine<kPorts>::apply_stage_ends(Cycle now) {
       if (end.granted && free) {
         take_vc(end.router, state, in, outputs_of(end.router), {end.input, end.output});
       } else {
-        state.request_vc(from.output, end.input.port, end.input.vc);
+        state.request_vc(end.output.port, end.input.port, end.input.vc);
       }
-    } else if (end.granted) {
-      send(end.router, state, end.input, now);
+    } else {
+      if (end.granted && from.state == VcState::forked) {
+        send_branch(end.router, state, end.input, end.output.port, now);
+      } else if (end.granted) {
+        send(end.router, state, end.input, now);
+      }
       // What is left asks again from the next cycle on.
-      if (from.state == VcState::active && from.count != 0 && (state.credit_vcs[from.output] >> from.output_vc & 1U) != 0) {
-        state.request_switch(from.output, end.input.port, end.input.vc);
+      if (may_send(end.router, state, end.input, end.output.port)) {
+        state.request_switch(end.output.port, end.input.port, end.input.vc);
       }
-    } else if ((state.credit_vcs[from.output] >> from.output_vc & 1U) != 0) {
-      state.request_switch(from.output, end.input.port, end.input.vc);
     }
   }
   stage_ends_.slot(now).clear();

@@ -25,6 +25,7 @@ FlitNetworkSpec spec_of(const topology::Mesh& mesh, const NetworkContext& networ
   spec.injection_buffer_flits =
       static_cast<unsigned>(std::min<Bytes>(hardware.vc_buffer_bytes / hardware.flit.flit_bytes, 1U << 30));
   spec.report_heads = true;
+  spec.multicasts = &network.multicasts;
   return spec;
 }
 
@@ -64,7 +65,11 @@ void FlitMesh::receive(TileId router, std::uint32_t index, Cycle head_at) {
   parcel.axis = packet.axis;
   parcel.bytes = packet.bytes;
   parcel.head_at = head_at;
-  flits_->set_packet(parcel_index, packet.destination, parcel.flits, packet.travel);
+  if (packet.multicast) [[unlikely]] {
+    flits_->set_multicast(parcel_index, packet.destination, parcel.flits);
+  } else {
+    flits_->set_packet(parcel_index, packet.destination, parcel.flits, packet.travel);
+  }
   const std::size_t at = std::size_t{router} * lanes_per_tile_ + (packet.input - network_.layout.mesh);
   Lane& lane = lanes_[at];
   (lane.first == kNil ? lane.first : parcels_[lane.last].next) = parcel_index;
@@ -139,6 +144,9 @@ void FlitMesh::eject(TileId router, unsigned lane, Flit flit, Cycle at) {
   const TileId tile = terminal(router, lane);
   ++flits_out_;
   const std::uint32_t parcel = flit.packet();
+  const std::uint32_t place = parcels_[parcel].ejected++;
+  require_invariant(flit.head() == (place == 0) && flit.tail() == (place + 1 == parcels_[parcel].flits),
+                    "the flits of a packet came out of order");
   // Where flits of a cut-through packet leave without a gap, its tail's time is known with the head.
   const bool known = cut_through_ && gapless_;
   if (known && flit.head()) hand_over(tile, parcel, at, at + parcels_[parcel].flits);
@@ -170,6 +178,26 @@ void FlitMesh::head_sent(TileId tile, unsigned output, std::uint32_t index, Cycl
   port.packets += 1;
   port.queued += waited;
   port.bytes_by_axis[static_cast<std::size_t>(parcel.axis)] += parcel.bytes;
+}
+
+std::uint32_t FlitMesh::copied(std::uint32_t index) {
+  const std::uint32_t original = parcels_[index].packet;
+  const std::uint32_t packet = network_.packets.take();
+  network_.packets[packet] = network_.packets[original];
+  if (network_.path != nullptr) network_.path->copied(packet, original);
+  const std::uint32_t copy = parcels_.take();
+  parcels_[copy] = parcels_[index];
+  parcels_[copy].packet = packet;
+  flits_in_ += parcels_[copy].flits;
+  return copy;
+}
+
+void FlitMesh::parted(std::uint32_t index) {
+  const Parcel& parcel = parcels_[index];
+  flits_in_ -= parcel.flits;
+  if (network_.path != nullptr) network_.path->packet_gone(parcel.packet);
+  network_.packets.give_back(parcel.packet);
+  parcels_.give_back(index);
 }
 
 PortStatistics FlitMesh::statistics(topology::LinkId link) const {

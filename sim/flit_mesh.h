@@ -37,6 +37,7 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
     std::uint32_t next = kNil;  ///< behind it in its lane
     std::uint32_t packet = kNil;
     std::uint32_t flits = 0;
+    std::uint32_t ejected = 0;
     std::uint8_t vc = 0;  ///< of the injection port
     workloads::Axis axis = workloads::Axis::none;
     Bytes bytes = 0;
@@ -56,6 +57,8 @@ class FlitMesh final : public sc_core::sc_module, public Client, private FlitTer
   void eject(TileId router, unsigned lane, Flit flit, Cycle at) override;
   void injection_credit(TileId router, unsigned lane, unsigned vc, Flit flit, Cycle at) override;
   void head_sent(TileId tile, unsigned output, std::uint32_t parcel, Cycle waited) override;
+  std::uint32_t copied(std::uint32_t parcel) override;
+  void parted(std::uint32_t parcel) override;
   void hand_over(TileId tile, std::uint32_t parcel, Cycle head_at, Cycle tail_at);
   void send_due_flits(Cycle now);
   void start_next(Lane& lane);

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "models/hardware.h"
+#include "sim/multicasts.h"
 #include "sim/network.h"
 #include "sim/packet_routes.h"
 #include "sim/router_watch.h"
@@ -41,6 +42,11 @@ class FlitTerminals {
   /// The head of `packet` leaves the router by `output`, `waited` cycles after it could have been granted the switch first. With
   /// FlitNetworkSpec::report_heads.
   virtual void head_sent(TileId /*tile*/, unsigned /*output*/, std::uint32_t /*packet*/, Cycle /*waited*/) {}
+  /// A router makes a copy of a multicast `packet`: the number that its flits have from there on. Of the copies one leaves by
+  /// each output; `packet` itself ends there.
+  virtual std::uint32_t copied(std::uint32_t packet);
+  /// All copies of `packet` have left the router where it ended; the number may be used again.
+  virtual void parted(std::uint32_t /*packet*/) {}
 };
 
 /// What a FlitNetwork is made of.
@@ -51,6 +57,7 @@ struct FlitNetworkSpec {
   unsigned injection_buffer_flits = 0;  ///< of each VC of a local port
   unsigned ejection_buffer_flits = 0;   ///< of each VC of a terminal, with credits like a router's; 0 = it always takes a flit
   bool report_heads = false;            ///< call FlitTerminals::head_sent
+  const Multicasts* multicasts = nullptr;  ///< where packets go to several tiles; likewise
 };
 
 /// The routers and links of a mesh, flit by flit: input-queued routers with virtual channels and credits. See docs/model.md,
@@ -67,10 +74,16 @@ class FlitNetwork {
   /// `travel` is that of PacketRoutes::depart(), not looked at when the routes are plain.
   void set_packet(std::uint32_t packet, TileId destination, std::uint32_t flits, const topology::Travel& travel) {
     if (packet >= packets_.size()) packets_.resize(packet + packet / 2 + 64);
-    packets_[packet] = {destination, flits};
+    packets_[packet] = {destination, flits & kMostFlits, 0};
     if (plain_) [[likely]] return;
     if (packet >= travels_.size()) travels_.resize(packets_.size());
     travels_[packet] = travel;
+  }
+
+  /// The same for a packet along the tree of a multicast; a buffer must hold all of it.
+  void set_multicast(std::uint32_t packet, std::uint32_t multicast, std::uint32_t flits) {
+    if (packet >= packets_.size()) packets_.resize(packet + packet / 2 + 64);
+    packets_[packet] = {multicast, flits & kMostFlits, 1};
   }
 
   /// `flit` reaches VC `vc` of local port `lane` at `at`: this cycle, before it is stepped, or at most `horizon()` cycles later.
@@ -103,9 +116,11 @@ class FlitNetwork {
   virtual std::string describe_stall() const = 0;
 
  protected:
+  static constexpr std::uint32_t kMostFlits = (std::uint32_t{1} << 31) - 1;
   struct PacketInfo {
-    TileId destination = kNoTile;
-    std::uint32_t flits = 0;
+    TileId destination = kNoTile;  ///< of a multicast its number in Multicasts
+    std::uint32_t flits : 31 = 0;
+    std::uint32_t multicast : 1 = 0;
   };
   explicit FlitNetwork(const PacketRoutes& routes) : plain_(routes.plain()) {}
 

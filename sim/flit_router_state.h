@@ -61,7 +61,8 @@ PortVc first_from(const VcRequests<kPorts>& requests, PortVc start) {
   return {static_cast<std::uint8_t>(port), static_cast<std::uint8_t>(first_of(requests.vcs[port]))};
 }
 
-enum class VcState : std::uint8_t { idle, routing, waiting, active };
+/// `forked`: copies of its packet leave by several outputs; what each has and does is in its Fork.
+enum class VcState : std::uint8_t { idle, routing, waiting, active, forked };
 
 /// A virtual channel of an input: its buffer, and how far its packet is.
 struct InputVc {

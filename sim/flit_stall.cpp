@@ -18,21 +18,42 @@ template <unsigned kPorts>
 auto FlitEngine<kPorts>::wait_of(std::uint32_t vc) const -> Wait {
   const InputVc& from = inputs_[vc];
   const std::uint32_t router = router_of(vc);
-  const State& state = routers_[router];
+  if (from.state == VcState::forked) {
+    // The first copy that does not go on.
+    const PortVc at{static_cast<std::uint8_t>(port_of_vc(vc)), static_cast<std::uint8_t>(vc_of(vc))};
+    const Fork& fork = fork_at(router, at);
+    std::optional<Wait> first;
+    for (std::uint32_t left = fork.left; left != 0; left &= left - 1) {
+      const unsigned output = first_of(left);
+      const bool active = (fork.granted >> output & 1U) != 0;
+      if (!cut_through_ && active && !has_flit(router, at, output)) continue;
+      const Wait wait = wait_of_head(vc, output, active, fork.branches[output].output_vc);
+      if (!first || (!first->behind && wait.behind)) first = wait;
+    }
+    return first ? *first : wait_for_flits(vc);
+  }
   if (from.count == 0) return wait_for_flits(vc);
-  const std::string output = port_name(from.output, kMesh);
+  return wait_of_head(vc, from.output, from.state == VcState::active, from.output_vc);
+}
+
+/// Of a packet that wants an output, or where `active`, not of cut-through routers, has a VC of it.
+template <unsigned kPorts>
+auto FlitEngine<kPorts>::wait_of_head(std::uint32_t vc, unsigned port, bool active, unsigned output_vc) const -> Wait {
+  const InputVc& from = inputs_[vc];
+  const std::uint32_t router = router_of(vc);
+  const std::string output = port_name(port, kMesh);
   if (cut_through_) {
-    const Held& held = held_[std::size_t{router} * kPorts + from.output];
+    const Held& held = held_[std::size_t{router} * kPorts + port];
     const bool holds = held.held && held.by.port == port_of_vc(vc) && held.by.vc == vc_of(vc);
     if (holds) return {fmt::format("may leave by output {}", output), std::nullopt};
-    if (!held.held) return wait_for_room(router, from);
+    if (!held.held) return wait_for_room(router, from, port, output_vc);
     return {fmt::format("waits for output {}, which another packet has", output), input_vc(router, held.by.port, held.by.vc)};
   }
-  if (from.state == VcState::active) return wait_for_room(router, from);
+  if (active) return wait_for_room(router, from, port, output_vc);
   for (std::uint32_t vcs = vcs_of_class_[from.vc_class]; vcs != 0; vcs &= vcs - 1) {
     const unsigned wanted = first_of(vcs);
-    if ((state.free_vcs[from.output] >> wanted & 1U) != 0) break;
-    const PortVc owner = outputs_[input_vc(router, from.output, wanted)].owner;
+    if ((routers_[router].free_vcs[port] >> wanted & 1U) != 0) break;
+    const PortVc owner = outputs_[input_vc(router, port, wanted)].owner;
     return {fmt::format("waits for a virtual channel of output {}, of which another packet has VC {}", output, wanted),
             input_vc(router, owner.port, owner.vc)};
   }
@@ -40,14 +61,14 @@ auto FlitEngine<kPorts>::wait_of(std::uint32_t vc) const -> Wait {
 }
 
 template <unsigned kPorts>
-auto FlitEngine<kPorts>::wait_for_room(std::uint32_t router, const InputVc& from) const -> Wait {
-  const std::string output = port_name(from.output, kMesh);
-  const std::uint32_t credits = outputs_[input_vc(router, from.output, from.output_vc)].credits;
+auto FlitEngine<kPorts>::wait_for_room(std::uint32_t router, const InputVc& from, unsigned port, unsigned vc) const -> Wait {
+  const std::string output = port_name(port, kMesh);
+  const std::uint32_t credits = outputs_[input_vc(router, port, vc)].credits;
   const std::uint32_t needed = cut_through_ ? packets_[buffers_[from.base + from.first].packet()].flits : 1;
-  if (from.output >= kMesh || credits >= needed) return {fmt::format("may leave by output {}", output), std::nullopt};
+  if (port >= kMesh || credits >= needed) return {fmt::format("may leave by output {}", output), std::nullopt};
   const std::string what =
-      fmt::format("waits for room in VC {} of output {}, {} of {} credits are there", from.output_vc, output, credits, mesh_buffer_);
-  const std::uint32_t behind = routers_[router].next[from.output] + from.output_vc;
+      fmt::format("waits for room in VC {} of output {}, {} of {} credits are there", vc, output, credits, mesh_buffer_);
+  const std::uint32_t behind = routers_[router].next[port] + vc;
   if (inputs_[behind].count == 0 && inputs_[behind].state == VcState::idle) {
     return {what + "; the buffer behind it is empty: a credit was lost", std::nullopt};
   }
@@ -74,7 +95,9 @@ std::string FlitEngine<kPorts>::describe_wait(std::uint32_t vc) const {
                                  vc_of(vc), in.count);
   if (in.count != 0) {
     const Flit flit = buffers_[in.base + in.first];
-    text += fmt::format(", the first of a packet to {}", mesh_.name(packets_[flit.packet()].destination));
+    const PacketInfo& packet = packets_[flit.packet()];
+    text += packet.multicast != 0 ? std::string(", the first of a multicast")
+                                  : fmt::format(", the first of a packet to {}", mesh_.name(packet.destination));
   }
   return text + ", and " + wait_of(vc).what;
 }

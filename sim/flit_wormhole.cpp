@@ -46,6 +46,7 @@ template <unsigned kPorts>
   if (heads_wait_for != 0) allocate_vcs(state, in, out, vc_grants);
   if (state.wants_switch != 0 || (stages_.speculative && heads_wait_for != 0)) {
     allocate_switch(router, state, in, switch_grants, now);
+    if (open_forks_ != 0) [[unlikely]] fan_out(router, state, in, switch_grants, now);
   }
   // What is known or taken from the next cycle on has no part in what this one decided.
   const bool long_vc = stages_.vc_allocation > 1;
@@ -78,6 +79,9 @@ void FlitEngine<kPorts>::start_packet(std::uint32_t router, State& state, InputV
   const Flit flit = buffers_[from.base + from.first];
   require_invariant(flit.head(), "a packet's flits mixed with another's in a virtual channel");
   find_output(router, from, at, flit.packet());
+  if (packets_[flit.packet()].multicast != 0 && fork(router, from, at, flit.packet())) [[unlikely]] {
+    return start_branches(router, state, at, front_since);
+  }
   const Cycle routing = static_cast<Cycle>(stages_.routing) + turn_cost(at.port, from.output);
   if (report_heads_) {
     const auto allocation = static_cast<Cycle>(stages_.speculative ? 0 : stages_.vc_allocation);
@@ -292,9 +296,13 @@ void FlitEngine<kPorts>::choose_switch(State& state, const Speculators& speculat
 template <unsigned kPorts>
 void FlitEngine<kPorts>::take_vc(std::uint32_t router, State& state, InputVc* in, OutputVc* out, const VcGrant& grant) {
   InputVc& from = in[local(grant.input)];
-  if (stages_.vc_allocation == 1) state.withdraw_vc(from.output, grant.input.port, grant.input.vc);
-  from.state = VcState::active;
-  from.output_vc = grant.output.vc;
+  if (stages_.vc_allocation == 1) state.withdraw_vc(grant.output.port, grant.input.port, grant.input.vc);
+  if (from.state == VcState::forked) [[unlikely]] {
+    take_branch_vc(router, grant.input, grant.output);
+  } else {
+    from.state = VcState::active;
+    from.output_vc = grant.output.vc;
+  }
   out[local(grant.output)].owner = grant.input;
   state.free_vcs[grant.output.port] = without(state.free_vcs[grant.output.port], grant.output.vc);
   if ((state.credit_vcs[grant.output.port] >> grant.output.vc & 1U) != 0) {
@@ -305,13 +313,32 @@ void FlitEngine<kPorts>::take_vc(std::uint32_t router, State& state, InputVc* in
 
 template <unsigned kPorts>
 void FlitEngine<kPorts>::use_switch(std::uint32_t router, State& state, const SwitchGrant& grant, Cycle now) {
-  if (grant.speculative) {
-    // Lost when the head got no VC in the same cycle, or one without room.
-    const InputVc& from = inputs_of(router)[local(grant.input)];
-    if (from.state != VcState::active) return;
-    if ((state.credit_vcs[from.output] >> from.output_vc & 1U) == 0) return;
+  // Lost when the head got no VC in the same cycle, or one without room.
+  if (grant.speculative && !may_send(router, state, grant.input, grant.output)) return;
+  if (inputs_of(router)[local(grant.input)].state == VcState::forked) [[unlikely]] {
+    return send_branch(router, state, grant.input, grant.output, now);
   }
   send(router, state, grant.input, now);
+}
+
+/// A flit goes to a VC of an output. Whether there is room for another.
+template <unsigned kPorts>
+bool FlitEngine<kPorts>::take_room(std::uint32_t router, State& state, PortVc output, Cycle now) {
+  if (output.port >= kMesh && !limited_ejection_) return true;
+  if (output.port >= kMesh) sink_credits_.slot(now + sink_delay_).push_back(input_vc(router, output.port, output.vc));
+  if (--outputs_of(router)[local(output)].credits != 0) return true;
+  state.credit_vcs[output.port] = without(state.credit_vcs[output.port], output.vc);
+  return false;
+}
+
+/// `flit` has left its place in a buffer.
+template <unsigned kPorts>
+void FlitEngine<kPorts>::give_back_place(std::uint32_t router, const State& state, PortVc input, Flit flit, Cycle now) {
+  if (input.port < kMesh) {
+    credits_out_[state.link_class[input.port]]->push_back(state.upstream[input.port] + input.vc);
+  } else {
+    terminals_.injection_credit(router, input.port - kMesh, input.vc, flit, now + credit_delay_);
+  }
 }
 
 template <unsigned kPorts>
@@ -323,20 +350,8 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
     terminals_.head_sent(router, output.port, flit.packet(), now - ready_at_[input_vc(router, input.port, input.vc)]);
   }
   forward(router, state, output, flit, now);
-  bool room = true;
-  if (output.port < kMesh || limited_ejection_) {
-    OutputVc& to = outputs_of(router)[local(output)];
-    if (--to.credits == 0) {
-      room = false;
-      state.credit_vcs[output.port] = without(state.credit_vcs[output.port], output.vc);
-    }
-    if (output.port >= kMesh) sink_credits_.slot(now + sink_delay_).push_back(input_vc(router, output.port, output.vc));
-  }
-  if (input.port < kMesh) {
-    credits_out_[state.link_class[input.port]]->push_back(state.upstream[input.port] + input.vc);
-  } else {
-    terminals_.injection_credit(router, input.port - kMesh, input.vc, flit, now + credit_delay_);
-  }
+  const bool room = take_room(router, state, output, now);
+  give_back_place(router, state, input, flit, now);
   if (flit.tail()) {
     state.free_vcs[output.port] = with(state.free_vcs[output.port], output.vc);
     state.withdraw_switch(output.port, input.port, input.vc);
@@ -356,6 +371,9 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
   template void FlitEngine<kPorts>::wait_for_vc(FlitEngine<kPorts>::State&, InputVc&, PortVc);                        \
   template void FlitEngine<kPorts>::take_vc(std::uint32_t, FlitEngine<kPorts>::State&, InputVc*, OutputVc*, const    \
       FlitEngine<kPorts>::VcGrant&);                                                                                  \
+  template bool FlitEngine<kPorts>::take_room(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, Cycle);              \
+  template void FlitEngine<kPorts>::give_back_place(std::uint32_t, const FlitEngine<kPorts>::State&, PortVc, Flit,    \
+      Cycle);                                                                                                         \
   template void FlitEngine<kPorts>::send(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, Cycle)
 
 WAFERSIM_INSTANTIATE(kSinglePort);

@@ -98,6 +98,7 @@ struct NetworkContext {
   PathRecorder* path = nullptr;  ///< when the critical path is recorded
   Trains* trains = nullptr;      ///< when messages may leave as trains
   Bytes buffer_unit;  ///< a packet takes whole ones of a buffer: bytes, or flits
+  Bytes multicast_packet_bytes;  ///< what packets of multicasts hold at most: wormhole routers need a buffer for all of one
 
   std::uint8_t timing_of_link(topology::LinkId link) const { return mesh.link_class(link); }
   std::uint8_t timing_of_ejection() const { return static_cast<std::uint8_t>(ports.size() - 1); }
@@ -120,7 +121,11 @@ struct NetworkContext {
         time_scale(common_time_scale(port_rates(mesh, hardware_in))),
         injection_rate(hardware_in.injection_bytes_per_cycle, time_scale, hardware_in.packet_bytes),
         multicasts(mesh, routing.name(), routes.plain() ? routing.fixed(0) : nullptr),
-        buffer_unit(hardware_in.fidelity == models::Fidelity::flit ? hardware_in.flit.flit_bytes : 1) {
+        buffer_unit(hardware_in.fidelity == models::Fidelity::flit ? hardware_in.flit.flit_bytes : 1),
+        multicast_packet_bytes(hardware_in.packet_bytes) {
+    if (hardware.fidelity == models::Fidelity::flit && hardware.flit.switching == models::Switching::wormhole) {
+      multicast_packet_bytes = std::min(multicast_packet_bytes, hardware.flit.flit_bytes * hardware.flit.vc_buffer_flits);
+    }
     const auto rate = [this](const Rational& bytes_per_cycle) {
       return PortRate(bytes_per_cycle, time_scale, hardware.packet_bytes);
     };

@@ -194,7 +194,7 @@ void Nic::serve(unsigned lane_index) {
   std::uint32_t before = kNil;
   for (std::uint32_t index = line.first; index != kNil; index = network_.messages[index].next) {
     const Message& message = network_.messages[index];
-    const Bytes bytes = std::min(message.bytes_to_inject, network_.hardware.packet_bytes);
+    const Bytes bytes = std::min(message.bytes_to_inject, largest_packet(message));
     if (may_take(lane_index, message) && (!message.special || may_leave(message, bytes, now)) &&
         lanes_.credit(lane, message.vc).has_room(network_.buffered(bytes), now, network_.credits)) {
       if (may_depart(lane_index, message) && depart(lane_index, index)) return;
@@ -222,7 +222,7 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   packet.vc = message.vc;
   packet.input = static_cast<std::uint8_t>(first_port_ + lane_index);
   packet.axis = message.axis;
-  packet.bytes = static_cast<std::uint32_t>(std::min(message.bytes_to_inject, hardware.packet_bytes));
+  packet.bytes = static_cast<std::uint32_t>(std::min(message.bytes_to_inject, largest_packet(message)));
   if (common_line_) [[unlikely]] packet.travel = message.travel;
 
   ExactTime not_before;

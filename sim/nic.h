@@ -134,6 +134,10 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   void release_ideal(std::uint32_t send);
   void take_in_ideal(Message& message);
   void follow(std::span<const std::uint32_t> parts, std::span<const StreamSource> follows);
+  Bytes largest_packet(const Message& message) const {
+    if (!message.special || message.multicast == kNil) [[likely]] return network_.hardware.packet_bytes;
+    return network_.multicast_packet_bytes;
+  }
   bool may_leave(const Message& message, Bytes bytes, Cycle now);
   ExactTime mark(Packet& packet, std::uint32_t message);
   bool all_left(const Message& message);

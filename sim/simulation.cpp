@@ -127,7 +127,7 @@ struct Simulation::Parts {
   std::string stopped_by;
 };
 
-/// So that what the routers cannot copy, or what cannot be passed on as it comes in, is refused before the run.
+/// So that what routers cannot copy, or what cannot be passed on as it comes in, is refused before the run.
 void Simulation::Parts::prepare_forwarding() {
   for (const workloads::TileBinding& binding : trace.trace().tiles) {
     std::set<std::uint32_t> templates;
@@ -147,11 +147,6 @@ void Simulation::Parts::prepare_forwarding(const workloads::TileBinding& binding
     if (!mesh.simple()) {
       throw PlanError(fmt::format("plan.collectives: routers copy packets on meshes and rings, where each tile has its own; "
                                   "not on a {}", mesh.topology_name()));
-    }
-    if (flits) {
-      throw PlanError(
-          "network.fidelity: routers of flits do not copy packets, which the messages to several tiles of this run need; valid: "
-          "packet, ideal");
     }
     std::vector<TileId> receivers;
     for (const std::uint32_t peer : workloads::peers_of(step_template, op)) {

@@ -61,11 +61,6 @@ std::optional<CollectiveFault> fault_of(const CollectiveSpec& spec, const topolo
   return std::nullopt;
 }
 
-bool needs_copies(const CollectiveSpec& spec) {
-  if (spec.algorithm == StreamedAlgorithm::router_multicast) return true;
-  return spec.kind == StreamedKind::all_reduce && spec.algorithm != StreamedAlgorithm::ring;
-}
-
 StreamedCollective::StreamedCollective(const CollectiveSpec& spec, const models::HardwareModel& hardware,
                                        const topology::Mesh& mesh)
     : spec_(spec), hardware_(hardware), mesh_(mesh), shape_(spec.shape.value_or(mesh.shape())) {

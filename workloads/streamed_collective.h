@@ -59,8 +59,6 @@ struct CollectiveFault {
 /// A rectangle outside the mesh or of one tile, no whole elements, an algorithm that does not do the kind, a ring of a
 /// rectangle, a group where there is none. Nothing when the spec can be had on that mesh.
 std::optional<CollectiveFault> fault_of(const CollectiveSpec& spec, const topology::Shape& mesh);
-/// Whether routers have to copy packets in it.
-bool needs_copies(const CollectiveSpec& spec);
 
 /// A streamed collective on a machine.
 class StreamedCollective {

@@ -44,6 +44,20 @@ TEST(CollectiveCommand, RoutersCopyABroadcast) {
   EXPECT_EQ(json.at("packet_hops"), 16 * 31) << "a link of the tree for each receiver";
 }
 
+/// A packet of one flit takes the same time through routers of either kind.
+TEST(CollectiveCommand, FlitRoutersCopyToo) {
+  const Workplace place;
+  const std::string common = kLine + " --set wafer.mesh=3x4 --set collective.bytes='64 B' --set router.switching=cut_through";
+  for (const char* collective : {" --set collective.kind=broadcast --set collective.algorithm=router_multicast",
+                                 " --set collective.kind=all_reduce --set collective.algorithm=tree"}) {
+    const auto packets = run(place, common + collective);
+    const auto flits = run(place, common + collective + " --set network.fidelity=flit");
+    for (const char* key : {"cycles", "packets", "packet_hops", "max_link_bytes"}) {
+      EXPECT_EQ(packets.at(key), flits.at(key)) << key;
+    }
+  }
+}
+
 TEST(CollectiveCommand, TwoPhasesTakeTheGroupOfTheModelOrOfTheScenario) {
   const Workplace place;
   const std::string common = kLine + " --set wafer.mesh=1x64 --set collective.bytes='64 B' --set collective.algorithm=two_phase";
@@ -69,7 +83,7 @@ TEST(CollectiveCommand, SaysWhatDoesNotFit) {
   refused(" --set collective.shape=2x2", 2, "collective.shape: 2x2 does not fit the mesh 1x512");
   refused(" --set collective.bytes='6 B'", 2, "multiples of 4 B");
   refused(" --set collective.group=4", 2, "collective.group: is only for the algorithm two_phase");
-  refused(" --set network.fidelity=flit --set collective.kind=all_reduce", 2, "valid: network.fidelity packet, ideal");
+  refused(" --set network.fidelity=analytic", 2, "'analytic' predicts iterations of plans; valid: packet, flit, ideal");
   refused(" --set wafer.dead_tiles='[tile_3_0]'", 3, "tile_3_0");
   refused(" --set collective=none", 2, "model");
   const Outcome other = place.wafersim("collective " + std::string(WAFERSIM_SOURCE_DIR) + "/scenarios/traffic/booksim2.yaml");

@@ -55,6 +55,39 @@ TEST(TrafficCommand, SweepFindsSaturationAndDrawsIt) {
   EXPECT_NE(svg.find("</svg>"), std::string::npos);
 }
 
+/// Through routers of packets and through cut-through routers of flits, all but what the engines themselves are counted by.
+TEST(TrafficCommand, PacketsGiveWhatCutThroughFlitsGive) {
+  const Workplace place;
+  const auto run = [&](const std::string& arguments) {
+    const Outcome outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.packet_flits=[2,5]" +
+                                           " --set router.vc_buffer_flits=10 --set router.switching=cut_through " + arguments +
+                                           " --json");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  };
+  const auto expect_equal = [](const nlohmann::json& packets, const nlohmann::json& flits) {
+    for (const char* key : {"load", "offered_load", "accepted_load", "mean_packet_latency", "mean_network_latency",
+                            "p99_packet_latency", "max_packet_latency", "packets", "stable", "drained", "least_accepted",
+                            "cycles"}) {
+      EXPECT_EQ(packets.at(key), flits.at(key)) << key;
+    }
+    EXPECT_GT(packets.at("flit_hops").get<std::uint64_t>(), 0U);
+    EXPECT_GT(packets.at("cpu_seconds").get<double>(), 0.0);
+  };
+  for (const char* arguments : {"--set traffic.load=0.3", "--set traffic.pattern=transpose --set traffic.injection=on_off",
+                                "--set router.routing=odd_even --set traffic.seeds=2"}) {
+    expect_equal(run(std::string("--set network.fidelity=packet ") + arguments), run(arguments));
+  }
+  const std::string sweep = " --sweep --set traffic.sweep=\"{points: 2, precision: 0.1}\" --force -o ";
+  const auto packets = run("--set network.fidelity=packet" + sweep + "packets");
+  const auto flits = run(sweep + "flits");
+  EXPECT_EQ(packets.at("saturation_load"), flits.at("saturation_load"));
+  EXPECT_EQ(packets.at("saturation_throughput"), flits.at("saturation_throughput"));
+  ASSERT_EQ(packets.at("points").size(), flits.at("points").size());
+  for (std::size_t i = 0; i < flits.at("points").size(); ++i) expect_equal(packets.at("points").at(i), flits.at("points").at(i));
+  EXPECT_NE(place.read("packets/latency.svg").find("</svg>"), std::string::npos);
+}
+
 TEST(TrafficCommand, ReplaysATrace) {
   const Workplace place;
   place.write("packets.csv", "cycle, source, destination, bytes\n0, tile_0_0, tile_3_0, 4\n100, 5, 5, 8\n");
@@ -91,6 +124,12 @@ TEST(TrafficCommand, BadInputsAreNamed) {
                            " --set router.switching=cut_through --set router.vc_buffer_flits=4 --set traffic.packet_flits=[2,8]");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.err.find("traffic.packet_flits: 8 is more than a buffer of 4 flits"), std::string::npos) << outcome.err;
+  outcome = place.wafersim("traffic " + kBookSim + " --set network.fidelity=packet --set traffic.packet_flits=20");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("traffic.packet_flits: 20 is more than a buffer of 8 flits"), std::string::npos) << outcome.err;
+  outcome = place.wafersim("traffic " + kBookSim + " --set network.fidelity=ideal");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("`wafersim traffic` needs routers; valid: flit, packet"), std::string::npos) << outcome.err;
   place.write("bad.csv", "0, tile_0_0, tile_9_0, 4\n");
   outcome = place.wafersim("traffic " + kBookSim + kShort + " --set traffic.pattern=trace --set traffic.file=bad.csv");
   EXPECT_EQ(outcome.status, 2);

@@ -29,9 +29,9 @@ std::string BookSimRow::curve() const {
          std::to_string(buffer) + ", " + traffic + ", " + std::to_string(flits) + (flits == 1 ? " flit" : " flits");
 }
 
-std::vector<BookSimRow> booksim_rows() {
+std::vector<BookSimRow> booksim_rows(const std::string& file) {
   std::vector<BookSimRow> result;
-  for (const CsvRow& row : read_reference("booksim2_latency.csv")) {
+  for (const CsvRow& row : read_reference(file)) {
     BookSimRow out;
     out.k = std::stoi(row.at("k"));
     out.vcs = std::stoi(row.at("vcs"));
@@ -44,6 +44,10 @@ std::vector<BookSimRow> booksim_rows() {
     out.stable = row.at("stable") == "yes";
     out.latency = std::stod(row.at("mean_packet_latency"));
     out.accepted = std::stod(row.at("accepted_flits_per_node_cycle"));
+    if (row.contains("latency_standard_error")) {
+      out.latency_error = std::stod(row.at("latency_standard_error"));
+      out.accepted_error = std::stod(row.at("accepted_standard_error"));
+    }
     result.push_back(out);
   }
   return result;
@@ -65,12 +69,14 @@ double zero_load_latency(const BookSimRow& row, const topology::Mesh& mesh) {
   return (models::stages_of(pipeline_named(row.pipeline)).cycles() + 1) * routers + 2 + row.flits - 1;
 }
 
-std::vector<sim::TrafficMeasurement> measure_row(const BookSimRow& row, const topology::Mesh& mesh, int seeds) {
+std::vector<sim::TrafficMeasurement> measure_row(const BookSimRow& row, const topology::Mesh& mesh, int seeds, Cycle warmup,
+                                                 Cycle measurement) {
   workloads::TrafficSpec spec;
   spec.pattern = pattern_of(row.traffic);
   spec.load = row.load;
   spec.packet_flits.flits = {static_cast<std::uint32_t>(row.flits)};
-  spec.measurement = Duration::of_cycles(5000);
+  spec.warmup = Duration::of_cycles(warmup);
+  spec.measurement = Duration::of_cycles(measurement);
   spec.drain = Duration::of_cycles(row.stable ? 50'000 : 0);
   const models::HardwareModel hardware =
       booksim_hardware(models::stages_of(pipeline_named(row.pipeline)), row.vcs, static_cast<unsigned>(row.buffer));

@@ -1,4 +1,4 @@
-// What must hold of a flit network whatever its routers and its traffic. run_flit_traffic() itself checks that what went in
+// What must hold of a flit network whatever its routers and its traffic. run_traffic() itself checks that what went in
 // came out and that every credit and every virtual channel is back in the end.
 #include <gtest/gtest.h>
 

@@ -31,12 +31,12 @@ FlitRun run_packets(const topology::Mesh& mesh, const models::HardwareModel& har
   FlitRun result;
   workloads::TrafficSpec spec;
   spec.drain = Duration::of_cycles(10'000'000);
-  sim::FlitTrafficOptions options;
+  sim::TrafficOptions options;
   options.packets = &packets;
   options.shuffle = shuffle;
   options.on_packet = [&](const sim::DeliveredPacket& packet) { result.delivered.push_back(packet); };
   const auto policy = topology::make_routing_policy(routing, mesh);
-  result.measurement = sim::run_flit_traffic(mesh, *policy, hardware, spec, options);
+  result.measurement = sim::run_traffic(mesh, *policy, hardware, spec, options);
   std::stable_sort(result.delivered.begin(), result.delivered.end(), [](const auto& a, const auto& b) {
     return std::tie(a.created, a.source) < std::tie(b.created, b.source);
   });
@@ -48,9 +48,9 @@ std::vector<sim::TrafficMeasurement> run_seeds(const topology::Mesh& mesh, const
   std::vector<sim::TrafficMeasurement> runs;
   const auto policy = topology::make_routing_policy(hardware.routing, mesh);
   for (int seed = 1; seed <= seeds; ++seed) {
-    sim::FlitTrafficOptions options;
+    sim::TrafficOptions options;
     options.seed = static_cast<std::uint64_t>(seed);
-    runs.push_back(sim::run_flit_traffic(mesh, *policy, hardware, spec, options));
+    runs.push_back(sim::run_traffic(mesh, *policy, hardware, spec, options));
   }
   return runs;
 }

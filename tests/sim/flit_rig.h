@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/hardware.h"
-#include "sim/flit_traffic.h"
+#include "sim/traffic.h"
 #include "topology/mesh.h"
 #include "topology/routing.h"
 #include "workloads/synthetic_traffic.h"

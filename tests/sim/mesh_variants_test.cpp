@@ -353,9 +353,9 @@ TEST(Torus, WithoutDatelinesARingDeadlocks) {
   traffic.drain = Duration::of_cycles(20'000);
   const auto xy = topology::make_routing("xy", mesh);
   for (const int channels : {1, 2}) {
-    sim::FlitTrafficOptions options;
+    sim::TrafficOptions options;
     options.packets = &packets;
-    const auto run = [&] { return sim::run_flit_traffic(mesh, *xy, torus_hardware(channels, 2), traffic, options).drained; };
+    const auto run = [&] { return sim::run_traffic(mesh, *xy, torus_hardware(channels, 2), traffic, options).drained; };
     if (channels == 2) {
       EXPECT_TRUE(run());
       continue;

@@ -76,7 +76,7 @@ std::vector<workloads::TracedPacket> draw_packets(RandomStream& random, const to
 }
 
 // Whatever the load: no packet waits longer than all packets together would take one after the other, each alone in the network,
-// on ways that pass no tile twice in a class. run_flit_traffic() checks that flits and credits are conserved.
+// on ways that pass no tile twice in a class. run_traffic() checks that flits and credits are conserved.
 TEST(PolicyProperties, EveryPacketArrivesOnceInBoundedTimeInAnyOrderOfVisits) {
   for (const std::string& routing : topology::routing_policy_names()) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {

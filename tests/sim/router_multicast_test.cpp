@@ -2,69 +2,18 @@
 
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "models/cost.h"
 #include "tests/sim/dump.h"
-#include "tests/sim/hand_trace.h"
 #include "tests/sim/isolated.h"
-#include "tests/sim/machine.h"
+#include "tests/sim/multicast_rig.h"
 #include "topology/multicast_tree.h"
 
 /// Messages that routers copy on their way to several tiles.
 namespace wafersim::test {
 namespace {
-
-using workloads::Axis;
-
-struct Multicast {
-  TileId source = 0;
-  std::vector<TileId> receivers;
-  Bytes bytes = 0;
-  Cycle start = 0;
-};
-
-/// Each tile posts all its receives in cycle 0 and its multicasts at their starts. The channel of multicast i is i.
-workloads::Trace trace_of(const std::vector<Multicast>& multicasts, const topology::Mesh& mesh) {
-  HandTrace trace(mesh.tile_count());
-  for (TileId tile = 0; tile < mesh.tile_count(); ++tile) {
-    trace.step(tile, [&](workloads::StepBuilder& builder) {
-      Cycle time = 0;
-      std::vector<workloads::OpId> before;
-      for (std::uint32_t i = 0; i < multicasts.size(); ++i) {
-        const Multicast& each = multicasts[i];
-        for (const TileId receiver : each.receivers) {
-          if (receiver == tile) builder.receive(Axis::dp, each.source, i, each.bytes, {});
-        }
-        if (each.source != tile) continue;
-        if (each.start > time) before = {builder.vector(vector_work(each.start - time), before)};
-        time = std::max(time, each.start);
-        builder.multicast(Axis::dp, each.receivers, i, each.bytes, before);
-      }
-    });
-  }
-  return trace.take();
-}
-
-struct Outcome {
-  sim::Measurements measurements;
-  std::map<std::pair<std::uint32_t, TileId>, sim::MessageRecord> messages;  ///< by multicast and receiver
-};
-
-Outcome run(const std::vector<Multicast>& multicasts, const topology::Mesh& mesh, const models::HardwareModel& hardware,
-            bool shuffle = false, const std::string& routing = "xy") {
-  Outcome outcome;
-  sim::SimulationOptions options;
-  options.shuffle = shuffle;
-  options.on_message = [&](const sim::MessageRecord& record) {
-    const auto channel = static_cast<std::uint32_t>(record.key & 0x7fffff);
-    EXPECT_TRUE(outcome.messages.try_emplace({channel, record.destination}, record).second);
-  };
-  outcome.measurements = run_trace(mesh, hardware, trace_of(multicasts, mesh), options, routing);
-  return outcome;
-}
 
 int turns_between(const topology::Mesh& mesh, TileId a, TileId b) {
   return mesh.coord(a).x != mesh.coord(b).x && mesh.coord(a).y != mesh.coord(b).y ? 1 : 0;
@@ -94,7 +43,7 @@ TEST(RouterMulticast, ReachesEachReceiverAsIfItWereTheOnlyOne) {
       // A packet waits for the slowest copy of the one ahead, which is one that turns.
       if (hardware.turn_cycles != 0 && bytes > hardware.packet_bytes) continue;
       isolated_number([&] {
-        const Outcome outcome = run({{14, receivers, bytes, 7}}, mesh, hardware);
+        const MulticastOutcome outcome = run_multicasts({{14, receivers, bytes, 7}}, mesh, hardware);
         for (const TileId receiver : receivers) {
           const sim::MessageRecord& record = outcome.messages.at({0, receiver});
           EXPECT_EQ(record.posted, 7U);
@@ -115,7 +64,7 @@ TEST(RouterMulticast, EveryLinkOfTheTreeCarriesTheBytesOnce) {
   const auto routing = topology::make_routing("xy", mesh);
   const std::vector<TileId> receivers = {0, 3, 7, 9, 12, 15};
   const topology::MulticastTree tree(*routing, mesh, 5, receivers);
-  const Outcome outcome = run({{5, receivers, 300, 0}}, mesh, plain_hardware(64, Rational(16), 1, 1));
+  const MulticastOutcome outcome = run_multicasts({{5, receivers, 300, 0}}, mesh, plain_hardware(64, Rational(16), 1, 1));
   Bytes total = 0;
   for (const sim::LinkMeasurement& link : outcome.measurements.links) {
     EXPECT_TRUE(link.bytes == 0 || link.bytes == 300) << mesh.link_name(link.link) << " carries " << link.bytes;
@@ -137,28 +86,12 @@ TEST(RouterMulticast, BranchesLeaveOneByOne) {
   models::HardwareModel hardware = plain_hardware(64, Rational(1), 1, 1);
   hardware.nic_ports = models::NicPorts::single;
   // Tile 4 keeps its southern link busy for 64 cycles from cycle 1 on; the multicast comes from the west in between.
-  const Outcome outcome = run({{4, {7}, 64, 0}, {3, {5, 7}, 64, 10}}, mesh, hardware);
+  const MulticastOutcome outcome = run_multicasts({{4, {7}, 64, 0}, {3, {5, 7}, 64, 10}}, mesh, hardware);
   EXPECT_EQ(outcome.messages.at({1, 5}).received - 10, models::message_latency(hardware, 64, 2));
   // Granted when that packet has left: then a link, a router, and all of it.
   EXPECT_EQ(outcome.messages.at({1, 7}).received, 1U + 64 + 1 + 1 + 64);
   EXPECT_GT(outcome.messages.at({1, 7}).queued, 50U);
   EXPECT_EQ(outcome.messages.at({1, 5}).queued, 0U);
-}
-
-std::vector<Multicast> random_multicasts(RandomStream& random, const topology::Mesh& mesh, Bytes packet) {
-  std::vector<Multicast> list;
-  const std::uint64_t count = 30 + random.below(60);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto source = static_cast<TileId>(random.below(mesh.tile_count()));
-    std::set<TileId> receivers;
-    const std::uint64_t most = random.below(3) == 0 ? mesh.tile_count() : 3;
-    for (std::uint64_t n = 1 + random.below(most); n > 0; --n) receivers.insert(static_cast<TileId>(random.below(mesh.tile_count())));
-    receivers.erase(source);
-    if (receivers.empty()) continue;
-    list.push_back({source, {receivers.begin(), receivers.end()}, 1 + random.below(6 * packet), random.below(200)});
-  }
-  std::stable_sort(list.begin(), list.end(), [](const Multicast& a, const Multicast& b) { return a.start < b.start; });
-  return list;
 }
 
 /// Under contention, with buffers of one packet: all arrives (the run itself checks that bytes are conserved), no earlier than
@@ -172,11 +105,11 @@ TEST(RouterMulticast, RandomTreesArriveWholeWhateverTheOrderOfVisits) {
     hardware.vc_buffer_bytes = 48 * (1 + random.below(2));
     hardware.virtual_channels = 1 + static_cast<int>(random.below(2));
     hardware.turn_cycles = round % 4 == 0 ? 9 : 0;
-    const std::vector<Multicast> multicasts = random_multicasts(random, mesh, hardware.packet_bytes);
+    const std::vector<Multicast> multicasts = random_multicasts(random, mesh, hardware.packet_bytes, 1);
     const std::string routing = round % 2 == 0 ? "xy" : "yx";
     const auto simulate = [&](bool shuffle) {
       return isolated_text([&] {
-        const Outcome outcome = run(multicasts, mesh, hardware, shuffle, routing);
+        const MulticastOutcome outcome = run_multicasts(multicasts, mesh, hardware, shuffle, routing);
         for (std::uint32_t i = 0; i < multicasts.size(); ++i) {
           for (const TileId receiver : multicasts[i].receivers) {
             const sim::MessageRecord& record = outcome.messages.at({i, receiver});
@@ -198,24 +131,9 @@ TEST(RouterMulticast, OnTheIdealNetworkIsThereAtOnce) {
   const topology::Mesh mesh({{3, 3}, {}, {}});
   models::HardwareModel hardware = plain_hardware(64, Rational(1), 1, 1);
   hardware.fidelity = models::Fidelity::ideal;
-  const Outcome outcome = run({{4, {0, 1, 8}, 640, 3}}, mesh, hardware);
+  const MulticastOutcome outcome = run_multicasts({{4, {0, 1, 8}, 640, 3}}, mesh, hardware);
   ASSERT_EQ(outcome.messages.size(), 3U);
   for (const auto& [where, record] : outcome.messages) EXPECT_EQ(record.received, 3U);
-}
-
-TEST(RouterMulticast, FlitRoutersRefuseItBeforeTheRun) {
-  const topology::Mesh mesh({{2, 2}, {}, {}});
-  models::WaferSpec wafer;
-  wafer.mesh.shape = {2, 2};
-  models::NetworkSpec network;
-  network.fidelity = models::Fidelity::flit;
-  network.packet_bytes = {64};
-  try {
-    run({{0, {1, 2}, 64, 0}}, mesh, models::resolve_hardware(wafer, {}, network));
-    FAIL() << "accepted";
-  } catch (const PlanError& error) {
-    EXPECT_NE(std::string(error.what()).find("valid: packet, ideal"), std::string::npos) << error.what();
-  }
 }
 
 }  // namespace

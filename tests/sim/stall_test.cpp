@@ -167,10 +167,10 @@ TEST(Stall, TrafficThatStallsIsAnErrorThatNamesTheCircle) {
     }
     workloads::TrafficSpec spec;
     spec.drain = Duration::of_cycles(1'000'000);
-    sim::FlitTrafficOptions options;
+    sim::TrafficOptions options;
     options.packets = &packets;
     try {
-      sim::run_flit_traffic(mesh, topology::Clockwise(), hardware, spec, options);
+      sim::run_traffic(mesh, topology::Clockwise(), hardware, spec, options);
       ADD_FAILURE() << "the traffic ended";
     } catch (const InternalError& error) {
       expect_words(error.what(), {"the network stalled before cycle", "flits are in it, and none has moved for "});
