@@ -32,6 +32,7 @@ class Checker {
     check_flits();
     check_traffic();
     check_collective();
+    check_kernel();
     check_copies();
   }
 
@@ -206,7 +207,13 @@ class Checker {
   void check_collective() {
     if (!scenario_.collective || !sound({"collective", "wafer.mesh"}) || !given("wafer.mesh")) return;
     const auto fault = workloads::fault_of(*scenario_.collective, scenario_.wafer.mesh.shape);
-    if (fault) fail(std::string("collective.") + fault->key, fault->message);
+    if (fault) fail("collective." + fault->key, fault->message);
+  }
+
+  void check_kernel() {
+    if (!scenario_.kernel || !sound({"kernel", "wafer.mesh"}) || !given("wafer.mesh")) return;
+    const auto fault = workloads::fault_of(*scenario_.kernel, scenario_.wafer.mesh.shape);
+    if (fault) fail(fault->key.empty() ? "kernel" : "kernel." + fault->key, fault->message);
   }
 
   /// Routers of flits do not copy packets.
@@ -219,6 +226,10 @@ class Checker {
     if (scenario_.collective && sound({"collective"}) && workloads::needs_copies(*scenario_.collective)) {
       fail("collective.algorithm", fmt::format("'{}' of kind {} {}", word_of(scenario_.collective->algorithm),
                                                word_of(scenario_.collective->kind), kRule));
+    }
+    if (!scenario_.kernel || !sound({"kernel"})) return;
+    if (const auto copies = workloads::copies_of(*scenario_.kernel)) {
+      fail("kernel." + copies->key, fmt::format("{} {}", copies->message, kRule));
     }
   }
 
