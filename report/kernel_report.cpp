@@ -43,7 +43,8 @@ Bytes peak_bytes(const sim::Measurements& measured) {
 }
 
 double utilization(const KernelReport& report) {
-  const double peak = report.peak_flops_per_cycle.to_double() * report.shape.size() * static_cast<double>(report.measurements.cycles);
+  const double peak =
+      report.peak_flops_per_cycle.to_double() * report.shape.size() * static_cast<double>(report.measurements.cycles);
   return peak == 0 ? 0 : static_cast<double>(report.work.flops) / peak;
 }
 
@@ -69,7 +70,8 @@ std::string kernel_json(const KernelReport& report) {
   json["flops_per_second"] = report.seconds == 0 ? 0 : static_cast<double>(report.work.flops) / report.seconds;
   json["utilization"] = utilization(report);
   json["breakdown"] = {{"compute", shares.compute}, {"memory_stall", shares.memory_stall}, {"waiting", shares.waiting}};
-  json["memory"] = {{"capacity_bytes", report.sram_capacity}, {"static_bytes", report.work.static_bytes}, {"peak_bytes", peak_bytes(measured)}};
+  json["memory"] = {
+      {"capacity_bytes", report.sram_capacity}, {"static_bytes", report.work.static_bytes}, {"peak_bytes", peak_bytes(measured)}};
   json["bytes_sent"] = bytes_sent(measured);
   add_network(json, measured, report.mesh, report.fidelity);
   return json.dump(2) + "\n";
@@ -81,7 +83,8 @@ std::string kernel_text(const KernelReport& report) {
   std::string text = fmt::format("{}: {} on {}\n\n  cycles            {} ({:.4g} us)\n", report.name, report.kind,
                                  topology::to_string(report.shape), measured.cycles, report.seconds * 1e6);
   if (report.work.steps > 1) {
-    text += fmt::format("  cycles a step     {:.6g} of {} steps\n", static_cast<double>(measured.cycles) / report.work.steps, report.work.steps);
+    text += fmt::format("  cycles a step     {:.6g} of {} steps\n", static_cast<double>(measured.cycles) / report.work.steps,
+                        report.work.steps);
   }
   text += fmt::format("  closed form       {}\n", report.model_cycles);
   if (report.group) text += fmt::format("  group             {} tiles\n", *report.group);

@@ -64,7 +64,8 @@ class GemmKernel : public MeshKernel {
         programs.step(first);
         add_rounds(programs, x, y);
         std::array<Bytes, kMemoryClasses> holds{};
-        holds[static_cast<std::size_t>(MemoryClass::activations)] = product_bytes(rows(y), cols(x)) + operand_bytes(rows(y), cols(x));
+        holds[static_cast<std::size_t>(MemoryClass::activations)] =
+            product_bytes(rows(y), cols(x)) + operand_bytes(rows(y), cols(x));
         holds[static_cast<std::size_t>(MemoryClass::stream_buffers)] = operand_bytes(rows(y), cols(x));
         programs.end(holds);
       }
@@ -76,7 +77,8 @@ class GemmKernel : public MeshKernel {
   Cycle model_cycles() const override {
     const models::ComputeCost cost(hardware_);
     const Work largest = product(rows(0), depth(0), cols(0));
-    const Cycle reading = hardware_.sram_bytes_per_cycle ? models::serialization(largest.sram_bytes, *hardware_.sram_bytes_per_cycle) : 0;
+    const Cycle reading =
+        hardware_.sram_bytes_per_cycle ? models::serialization(largest.sram_bytes, *hardware_.sram_bytes_per_cycle) : 0;
     const Cycle computing = std::max(cost.gemm(largest.gemm), reading);
     int hops = 1;
     for (int at = 0; at < side_; ++at) hops = std::max(hops, std::abs(at - ring_.from(at, -1)));
@@ -84,7 +86,8 @@ class GemmKernel : public MeshKernel {
     const Bytes b = block_bytes(depth(0), cols(0));
     const bool single = hardware_.nic_ports == models::NicPorts::single;
     Cycle moving = models::message_latency(hardware_, single ? a + b : std::max(a, b), hops);
-    if (gemm_.flow == GemmFlow::credits) moving += models::message_latency(hardware_, single ? 2 * kCreditBytes : kCreditBytes, hops);
+    if (gemm_.flow == GemmFlow::credits)
+      moving += models::message_latency(hardware_, single ? 2 * kCreditBytes : kCreditBytes, hops);
     return launch_cycles() + static_cast<Cycle>(side_ - 1) * std::max(computing, moving) + computing;
   }
 
@@ -121,8 +124,10 @@ class GemmKernel : public MeshKernel {
   std::uint32_t round(TilePrograms& programs, int x, int y, Bytes now, Bytes next) const {
     StepBuilder builder(programs.trace(), "gemm");
     if (next != 0) {
-      shift(programs, builder, tile(ring_.from(x, -1), y), tile(ring_.from(x, 1), y), block_bytes(rows(y), now), block_bytes(rows(y), next));
-      shift(programs, builder, tile(x, ring_.from(y, -1)), tile(x, ring_.from(y, 1)), block_bytes(now, cols(x)), block_bytes(next, cols(x)));
+      shift(programs, builder, tile(ring_.from(x, -1), y), tile(ring_.from(x, 1), y), block_bytes(rows(y), now),
+            block_bytes(rows(y), next));
+      shift(programs, builder, tile(x, ring_.from(y, -1)), tile(x, ring_.from(y, 1)), block_bytes(now, cols(x)),
+            block_bytes(next, cols(x)));
     }
     builder.matrix(product(rows(y), now, cols(x)), {});
     return builder.finish();

@@ -24,9 +24,7 @@ class GemvKernel : public MeshKernel {
         tree_(ReductionTree::line(gemv_.reduction, shape_.rows, root_, group_)) {}
 
   const char* name() const override { return "gemv"; }
-  std::optional<int> group() const override {
-    return in_groups(gemv_.reduction) ? std::optional<int>(group_) : std::nullopt;
-  }
+  std::optional<int> group() const override { return in_groups(gemv_.reduction) ? std::optional<int>(group_) : std::nullopt; }
 
   KernelWork work() const override {
     const auto elements = static_cast<std::uint64_t>(gemv_.rows) * static_cast<std::uint64_t>(gemv_.cols);
@@ -68,14 +66,16 @@ class GemvKernel : public MeshKernel {
     const models::ComputeCost cost(hardware_);
     const Work local = block(largest_rows(), largest_cols());
     const Cycle computing = gemv_.engine == GemvEngine::matrix ? cost.gemm(local.gemm) : cost.vector(local.vector_flops);
-    const Cycle reading = hardware_.sram_bytes_per_cycle ? models::serialization(local.sram_bytes, *hardware_.sram_bytes_per_cycle) : 0;
+    const Cycle reading =
+        hardware_.sram_bytes_per_cycle ? models::serialization(local.sram_bytes, *hardware_.sram_bytes_per_cycle) : 0;
     const Rational bytes(static_cast<std::int64_t>(largest_cols() * element()));
     Cycle cycles = launch_cycles() + std::max(computing, reading);
     if (shape_.rows == 1) return cycles;
     cycles += models::spatial_cost(hardware_, tree_.terms(bytes));
     if (gemv_.result == GemvResult::root) return cycles;
     const std::int64_t links = shape_.rows - 1;
-    return cycles + models::spatial_cost(hardware_, {bytes, bytes * Rational(links), links, std::max(root_, shape_.rows - 1 - root_), 1});
+    return cycles +
+           models::spatial_cost(hardware_, {bytes, bytes * Rational(links), links, std::max(root_, shape_.rows - 1 - root_), 1});
   }
 
  private:

@@ -16,9 +16,10 @@ constexpr std::int64_t kMostPoints = 1LL << 40;  // of a stencil: (2 radius + 1)
 Fault stencil_fault(const StencilSpec& spec) {
   const auto box_reaches = [&](const char* key, int points) -> Fault {
     if (spec.form != StencilForm::box || points >= spec.radius) return std::nullopt;
-    return SpecFault{key, fmt::format("{} points of a tile are fewer than the radius {} of a box, whose corners come from the next "
-                                      "tiles; valid: {} or more",
-                                      points, spec.radius, spec.radius)};
+    return SpecFault{key,
+                     fmt::format("{} points of a tile are fewer than the radius {} of a box, whose corners come from the next "
+                                 "tiles; valid: {} or more",
+                                 points, spec.radius, spec.radius)};
   };
   if (Fault fault = box_reaches("stencil.x", spec.x)) return fault;
   if (Fault fault = box_reaches("stencil.y", spec.y)) return fault;
@@ -42,8 +43,8 @@ Fault stencil_fault(const StencilSpec& spec) {
 
 Fault gemv_fault(const GemvSpec& spec, const Shape& shape) {
   if (spec.rows < shape.rows) {
-    return SpecFault{"gemv.rows", fmt::format("{} rows of the matrix are fewer than the {} rows of tiles of {}", spec.rows, shape.rows,
-                                              topology::to_string(shape))};
+    return SpecFault{"gemv.rows", fmt::format("{} rows of the matrix are fewer than the {} rows of tiles of {}", spec.rows,
+                                              shape.rows, topology::to_string(shape))};
   }
   if (spec.cols < shape.cols) {
     return SpecFault{"gemv.cols", fmt::format("{} columns of the matrix are fewer than the {} columns of tiles of {}", spec.cols,
@@ -68,7 +69,8 @@ Fault gemm_fault(const GemmSpec& spec, const Shape& shape) {
   }
   for (const auto& [key, extent] : {std::pair("gemm.m", spec.m), std::pair("gemm.k", spec.k), std::pair("gemm.n", spec.n)}) {
     if (extent >= shape.rows) continue;
-    return SpecFault{key, fmt::format("{} is less than the {} tiles along a side of {}", extent, shape.rows, topology::to_string(shape))};
+    return SpecFault{
+        key, fmt::format("{} is less than the {} tiles along a side of {}", extent, shape.rows, topology::to_string(shape))};
   }
   return std::nullopt;
 }

@@ -61,7 +61,7 @@ enum class GemmShift { ring, interleaved };
 /// `credits`: a tile sends a block when its receiver has said that it has a buffer for it. `free`: when it has the block.
 enum class GemmFlow { credits, free };
 
-/// C = A B for A of m by k and B of k by n elements on a square of N by N tiles, each of which holds a block of all three: Cannon's
+/// C = A B for A of m by k and B of k by n elements on a square of N by N tiles, each of which holds a block of each: Cannon's
 /// algorithm, blocks of A and B lying where the first product needs them. N rounds; after each but the last the blocks of A move
 /// on along their rows and those of B along their columns.
 struct GemmSpec {
@@ -82,7 +82,7 @@ struct KernelSpec {
   std::optional<GemmSpec> gemm;
 };
 
-/// Not one kernel, a rectangle outside the mesh, a matrix smaller than the tiles, ... Nothing when the spec can be had on that mesh.
+/// Not one kernel, a rectangle outside the mesh, a matrix smaller than the tiles, ... Nothing when it can be had on that mesh.
 std::optional<SpecFault> fault_of(const KernelSpec& spec, const topology::Shape& mesh);
 /// Key and value that make routers copy packets; nothing when they need not.
 std::optional<SpecFault> copies_of(const KernelSpec& spec);

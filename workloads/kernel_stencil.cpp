@@ -55,7 +55,8 @@ class StencilKernel : public MeshKernel {
 
  private:
   std::uint64_t points() const {
-    return static_cast<std::uint64_t>(stencil_.x) * static_cast<std::uint64_t>(stencil_.y) * static_cast<std::uint64_t>(stencil_.z);
+    return static_cast<std::uint64_t>(stencil_.x) * static_cast<std::uint64_t>(stencil_.y) *
+           static_cast<std::uint64_t>(stencil_.z);
   }
   Bytes array_bytes() const { return static_cast<Bytes>(stencil_.arrays) * points() * element(); }
   const StencilBlock& block(int index) const {
@@ -68,7 +69,8 @@ class StencilKernel : public MeshKernel {
     std::vector<std::uint32_t> templates;
     for (const StencilBlock& each : blocks_) templates.push_back(each.lower(programs, at, tile_of));
     for (int step = 0; step < stencil_.steps; ++step) {
-      for (int i = 0; i < stencil_.blocks; ++i) programs.step(&block(i) == &blocks_.front() ? templates.front() : templates.back());
+      for (int i = 0; i < stencil_.blocks; ++i)
+        programs.step(&block(i) == &blocks_.front() ? templates.front() : templates.back());
     }
   }
 

@@ -28,9 +28,10 @@ std::unique_ptr<MeshKernel> make_mesh_kernel(const KernelSpec& spec, const model
   }
   const Bytes held = kernel->work().static_bytes;
   if (held > hardware.sram_capacity) {
-    throw PlanError(fmt::format("kernel.{}: a tile of {} would hold {} bytes, {} more than the {} bytes of its SRAM; valid: fewer "
-                                "elements, more tiles or a narrower kernel.precision",
-                                kernel->name(), topology::to_string(shape), held, held - hardware.sram_capacity, hardware.sram_capacity));
+    throw PlanError(
+        fmt::format("kernel.{}: a tile of {} would hold {} bytes, {} more than the {} bytes of its SRAM; valid: fewer "
+                    "elements, more tiles or a narrower kernel.precision",
+                    kernel->name(), topology::to_string(shape), held, held - hardware.sram_capacity, hardware.sram_capacity));
   }
   return kernel;
 }

@@ -12,10 +12,10 @@ namespace wafersim::workloads {
 
 /// What a kernel does in all, and what a tile holds at most.
 struct KernelWork {
-  std::uint64_t flops = 0;   ///< over all tiles and steps
-  Bytes static_bytes = 0;    ///< of the fullest tile: operands, results and landing buffers
-  bool on_matrix = false;    ///< the matrix engine does it, not the vector engine
-  int steps = 1;             ///< steps of a stencil, rounds of a GEMM
+  std::uint64_t flops = 0;  ///< over all tiles and steps
+  Bytes static_bytes = 0;   ///< of the fullest tile: operands, results and landing buffers
+  bool on_matrix = false;   ///< the matrix engine does it, not the vector engine
+  int steps = 1;            ///< steps of a stencil, rounds of a GEMM
 };
 
 /// A kernel on a machine.

@@ -79,8 +79,8 @@ int ReductionTree::hops(int rank, int to) const {
   return std::abs(rank % shape_.cols - to % shape_.cols) + std::abs(rank / shape_.cols - to / shape_.cols);
 }
 
-/// All edges lie in a row or in the root's column, so every link of the rows and of that column is used towards the root: one less
-/// than tiles. The chains of k_tree that lead away from it use a link the other way for each of their tiles.
+/// All edges lie in a row or in the root's column, so every link of the rows and of that column is used towards the root:
+/// one less than tiles. The chains of k_tree that lead away from it use a link the other way for each of their tiles.
 models::SpatialTerms ReductionTree::terms(const Rational& bytes) const {
   std::int64_t energy = 0;
   std::int64_t most_children = 1;

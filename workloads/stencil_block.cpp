@@ -26,8 +26,8 @@ std::vector<HaloPart> StencilBlock::parts_towards(int dx, int dy) const {
   const auto across = static_cast<std::uint64_t>(dx != 0 ? spec_.y : spec_.x) * static_cast<std::uint64_t>(z_);
   std::vector<HaloPart> parts;
   for (int away = (spec_.radius + extent - 1) / extent; away > 0; --away) {
-    // Layers between the tile and that one; a point in layer i of the tile, counted from that side, reaches radius - i - gap of its
-    // layers.
+    // Layers between the tile and that one; a point in layer i of the tile, counted from that side, reaches radius - i - gap of
+    // its layers.
     const int gap = (away - 1) * extent;
     const bool copied = spec_.exchange == StencilExchange::multicast;
     const int layers = std::min(extent, copied ? spec_.radius : spec_.radius - gap);
@@ -36,7 +36,8 @@ std::vector<HaloPart> StencilBlock::parts_towards(int dx, int dy) const {
     for (int i = 0; i < extent && i + gap < spec_.radius; ++i, ++touched) {
       terms += static_cast<std::uint64_t>(std::min(extent, spec_.radius - gap - i)) * across;
     }
-    parts.push_back({dx * away, dy * away, static_cast<std::uint64_t>(layers) * across, terms, static_cast<std::uint64_t>(touched) * across});
+    parts.push_back(
+        {dx * away, dy * away, static_cast<std::uint64_t>(layers) * across, terms, static_cast<std::uint64_t>(touched) * across});
   }
   return parts;
 }
@@ -212,7 +213,8 @@ Cycle StencilBlock::exchange_cycles(topology::Coord at, const models::HardwareMo
 Cycle StencilBlock::model_cycles(topology::Coord at, const models::HardwareModel& hardware) const {
   const models::ComputeCost cost(hardware);
   const auto cycles_of = [&](const Work& work) {
-    const Cycle moving = hardware.sram_bytes_per_cycle ? models::serialization(work.sram_bytes, *hardware.sram_bytes_per_cycle) : 0;
+    const Cycle moving =
+        hardware.sram_bytes_per_cycle ? models::serialization(work.sram_bytes, *hardware.sram_bytes_per_cycle) : 0;
     return std::max(cost.vector(work.vector_flops), moving);
   };
   const Cycle exchange = exchange_cycles(at, hardware);

@@ -60,8 +60,9 @@ class StencilBlock {
 
   void exchange(TilePrograms& programs, StepBuilder& builder, topology::Coord at,
                 const std::function<TileId(topology::Coord)>& tile_of, std::vector<Received>& received) const;
-  void send(TilePrograms& programs, StepBuilder& builder, topology::Coord at, const std::function<TileId(topology::Coord)>& tile_of,
-            const std::vector<HaloPart>& parts, const std::vector<OpId>& after) const;
+  void send(TilePrograms& programs, StepBuilder& builder, topology::Coord at,
+            const std::function<TileId(topology::Coord)>& tile_of, const std::vector<HaloPart>& parts,
+            const std::vector<OpId>& after) const;
   void compute(StepBuilder& builder, const std::vector<Received>& received) const;
 
   StencilSpec spec_;

@@ -52,7 +52,10 @@ class TilePrograms {
 class StreamedStep {
  public:
   StreamedStep(TilePrograms& programs, std::string name, StreamRelay relay, const Work& task)
-      : programs_(programs), builder_(programs.trace(), std::move(name)), follows_(relay == StreamRelay::cut_through), task_(task) {}
+      : programs_(programs),
+        builder_(programs.trace(), std::move(name)),
+        follows_(relay == StreamRelay::cut_through),
+        task_(task) {}
 
   /// What all else of the step waits for. Work of nothing is left out.
   void first_vector(const Work& work);

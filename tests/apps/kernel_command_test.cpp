@@ -25,14 +25,16 @@ TEST(KernelCommand, AStencilOfTheStudyIsAsLongOnAnyWafer) {
     const double flops = small.at("flops").get<double>() / 81;
     EXPECT_EQ(flops, large.at("flops").get<double>() / (12 * 17)) << study;
     const auto& shares = small.at("breakdown");
-    EXPECT_NEAR(shares.at("compute").get<double>() + shares.at("memory_stall").get<double>() + shares.at("waiting").get<double>(), 1, 1e-12);
+    EXPECT_NEAR(shares.at("compute").get<double>() + shares.at("memory_stall").get<double>() + shares.at("waiting").get<double>(),
+                1, 1e-12);
     EXPECT_LE(small.at("memory").at("peak_bytes"), small.at("memory").at("capacity_bytes"));
   }
 }
 
 TEST(KernelCommand, AGemvOfTheStudyReportsWhatItDid) {
   const Workplace place;
-  const auto json = run(place, kStudies + "gemv-16k.yaml --set wafer.mesh=32x4 --set kernel.gemv.rows=1024 --set kernel.gemv.cols=128");
+  const auto json =
+      run(place, kStudies + "gemv-16k.yaml --set wafer.mesh=32x4 --set kernel.gemv.rows=1024 --set kernel.gemv.cols=128");
   EXPECT_EQ(json.at("kind"), "gemv");
   EXPECT_EQ(json.at("flops"), 2 * 1024 * 128);
   EXPECT_EQ(json.at("group"), 4);
@@ -60,9 +62,12 @@ TEST(KernelCommand, SaysWhatDoesNotFit) {
     EXPECT_EQ(outcome.status, status) << arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.err.find(text), std::string::npos) << arguments << "\n" << outcome.err;
   };
-  refused("gemv-16k.yaml --set kernel.gemv.rows=100", 2, "kernel.gemv.rows: 100 rows of the matrix are fewer than the 512 rows of tiles");
-  refused("gemv-16k.yaml --set kernel.gemv.group=600", 2, "kernel.gemv.group: a group of 600 is larger than a column of 512 tiles");
-  refused("gemv-16k.yaml --set kernel.gemv.reduction=chain --set kernel.gemv.group=8", 2, "only for the reductions two_phase and k_tree");
+  refused("gemv-16k.yaml --set kernel.gemv.rows=100", 2,
+          "kernel.gemv.rows: 100 rows of the matrix are fewer than the 512 rows of tiles");
+  refused("gemv-16k.yaml --set kernel.gemv.group=600", 2,
+          "kernel.gemv.group: a group of 600 is larger than a column of 512 tiles");
+  refused("gemv-16k.yaml --set kernel.gemv.reduction=chain --set kernel.gemv.group=8", 2,
+          "only for the reductions two_phase and k_tree");
   refused("gemv-16k.yaml --set kernel.gemv.reduction=ring", 2, "valid: chain, star, tree, two_phase, k_tree");
   refused("gemv-16k.yaml --set kernel.gemv.reduction=k_tre", 2, "k_tree");
   refused("gemv-16k.yaml --set network.fidelity=flit", 2, "kernel.gemv.result: 'all' needs routers that copy packets");
@@ -74,7 +79,8 @@ TEST(KernelCommand, SaysWhatDoesNotFit) {
   refused("gemm.yaml --set wafer.dead_tiles='[tile_3_0]'", 3, "tile_3_0 is dead");
   refused("stencil.yaml --set kernel.stencil.blocks=1", 3, "more than the 48000 bytes of its SRAM");
   refused("stencil.yaml --set kernel.stencil.form=box", 2, "kernel.stencil.x: 1 points of a tile are fewer than the radius 4");
-  refused("stencil.yaml --set kernel.stencil.blocks=1001", 2, "kernel.stencil.blocks: 1001 are more than the 1000 points along z");
+  refused("stencil.yaml --set kernel.stencil.blocks=1001", 2,
+          "kernel.stencil.blocks: 1001 are more than the 1000 points along z");
   refused("stencil.yaml --set kernel.stencil.radius=0", 2, "kernel.stencil.radius");
   refused("stencil.yaml --set kernel.shape=20x20", 2, "kernel.shape: 20x20 does not fit the mesh 16x16");
   refused("line.yaml", 2, "`wafersim kernel` needs this section");
