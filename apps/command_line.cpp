@@ -386,6 +386,13 @@ CLI::App* add_collective(CLI::App& app, CollectiveArguments& arguments) {
   return collective;
 }
 
+CLI::App* add_kernel(CLI::App& app, KernelArguments& arguments) {
+  CLI::App* kernel = app.add_subcommand("kernel", "Simulate the scenario's stencil, matrix-vector or matrix product on the mesh");
+  add_scenario(*kernel, arguments.scenario);
+  kernel->add_flag("--json", arguments.json, "Print one JSON object");
+  return kernel;
+}
+
 }  // namespace
 
 Command parse_command_line(int argc, char** argv) {
@@ -418,6 +425,8 @@ Command parse_command_line(int argc, char** argv) {
   const CLI::App* whatif = add_whatif(app, whatif_arguments);
   CollectiveArguments collective_arguments;
   const CLI::App* collective = add_collective(app, collective_arguments);
+  KernelArguments kernel_arguments;
+  const CLI::App* kernel = add_kernel(app, kernel_arguments);
   app.add_subcommand("presets", "List the hardware and model presets");
   app.footer(
       "Exit status: 0 done, 2 the scenario or the command line is wrong, 3 the plan does not fit or cannot "
@@ -442,6 +451,7 @@ Command parse_command_line(int argc, char** argv) {
   if (compare->parsed()) return compare_arguments;
   if (whatif->parsed()) return whatif_arguments;
   if (collective->parsed()) return collective_arguments;
+  if (kernel->parsed()) return kernel_arguments;
   return PresetsArguments{};
 }
 

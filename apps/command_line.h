@@ -147,6 +147,11 @@ struct CollectiveArguments {
   bool json = false;
 };
 
+struct KernelArguments {
+  ScenarioArguments scenario;
+  bool json = false;
+};
+
 struct PresetsArguments {};
 
 /// The command line was answered in parsing it: help, version, or an error of use that has been printed.
@@ -156,7 +161,7 @@ struct Answered {
 
 using Command = std::variant<RunArguments, ReportArguments, PlotArguments, CheckArguments, TopologyArguments, TrafficArguments,
                              SweepArguments, ValidateArguments, SearchArguments, AdviseArguments, CompareArguments,
-                             WhatIfArguments, CollectiveArguments, PresetsArguments, Answered>;
+                             WhatIfArguments, CollectiveArguments, KernelArguments, PresetsArguments, Answered>;
 
 Command parse_command_line(int argc, char** argv);
 

@@ -19,6 +19,7 @@ ExitStatus advise_command(const AdviseArguments& arguments);
 ExitStatus compare_command(const CompareArguments& arguments);
 ExitStatus whatif_command(const WhatIfArguments& arguments);
 ExitStatus collective_command(const CollectiveArguments& arguments);
+ExitStatus kernel_command(const KernelArguments& arguments);
 ExitStatus presets_command();
 
 }  // namespace wafersim::apps

@@ -27,6 +27,7 @@ ExitStatus execute(const apps::AdviseArguments& arguments) { return apps::advise
 ExitStatus execute(const apps::CompareArguments& arguments) { return apps::compare_command(arguments); }
 ExitStatus execute(const apps::WhatIfArguments& arguments) { return apps::whatif_command(arguments); }
 ExitStatus execute(const apps::CollectiveArguments& arguments) { return apps::collective_command(arguments); }
+ExitStatus execute(const apps::KernelArguments& arguments) { return apps::kernel_command(arguments); }
 ExitStatus execute(const apps::PresetsArguments&) { return apps::presets_command(); }
 ExitStatus execute(const apps::Answered&) { return ExitStatus::done; }
 

@@ -76,7 +76,7 @@ Routes make_routes(const workloads::LoweringInput& input, const workloads::Trace
 config::Scenario load_with_model(const ScenarioArguments& arguments) {
   config::Scenario scenario = config::load_scenario(arguments.path, {arguments.overrides, {}});
   if (scenario.has_model()) return scenario;
-  refuse(arguments.path, "model", "missing; only `wafersim traffic`, `collective` and `topology` do without a model");
+  refuse(arguments.path, "model", "missing; only `wafersim traffic`, `collective`, `kernel` and `topology` do without a model");
 }
 
 PreparedPlan::PreparedPlan(const ScenarioArguments& arguments)

@@ -32,6 +32,7 @@ class Checker {
     check_flits();
     check_traffic();
     check_collective();
+    check_kernel();
   }
 
  private:
@@ -212,7 +213,13 @@ class Checker {
   void check_collective() {
     if (!scenario_.collective || !sound({"collective", "wafer.mesh"}) || !given("wafer.mesh")) return;
     const auto fault = workloads::fault_of(*scenario_.collective, models::all_tiles(scenario_.wafer));
-    if (fault) fail(std::string("collective.") + fault->key, fault->message);
+    if (fault) fail("collective." + fault->key, fault->message);
+  }
+
+  void check_kernel() {
+    if (!scenario_.kernel || !sound({"kernel", "wafer.mesh"}) || !given("wafer.mesh")) return;
+    const auto fault = workloads::fault_of(*scenario_.kernel, models::all_tiles(scenario_.wafer));
+    if (fault) fail(fault->key.empty() ? "kernel" : "kernel." + fault->key, fault->message);
   }
 
   /// A source makes at most a packet a cycle.

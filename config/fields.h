@@ -2,6 +2,7 @@
 
 #include "config/fields_collective.h"
 #include "config/fields_hardware.h"
+#include "config/fields_kernel.h"
 #include "config/fields_model.h"
 #include "config/fields_plan.h"
 #include "config/fields_traffic.h"
@@ -29,7 +30,12 @@ void fields(Visitor& visit, Scenario& scenario) {
                    "with `traffic`, a scenario that has it needs no model.",
             .absent = "none"},
         scenario.collective);
-  visit(Key{.name = "model", .doc = "The transformer that is trained.", .required = !scenario.traffic && !scenario.collective},
+  visit(Key{.name = "kernel",
+            .doc = "A stencil, matrix-vector or matrix product on a rectangle of tiles, for `wafersim kernel`. As with `traffic`, a "
+                   "scenario that has it needs no model.",
+            .absent = "none"},
+        scenario.kernel);
+  visit(Key{.name = "model", .doc = "The transformer that is trained.", .required = !scenario.traffic && !scenario.collective && !scenario.kernel},
         scenario.model);
   visit(Key{.name = "training", .doc = "How it is trained."}, scenario.training);
   visit(Key{.name = "plan", .doc = "How training is split over tiles."}, scenario.plan);

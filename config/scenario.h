@@ -7,6 +7,7 @@
 
 #include "models/hardware.h"
 #include "models/transformer.h"
+#include "workloads/kernel_spec.h"
 #include "workloads/plan.h"
 #include "workloads/streamed_collective.h"
 #include "workloads/synthetic_traffic.h"
@@ -25,9 +26,10 @@ struct Scenario {
   workloads::PlacementSpec placement;
   std::optional<workloads::TrafficSpec> traffic;  ///< for the network alone
   std::optional<workloads::CollectiveSpec> collective;
+  std::optional<workloads::KernelSpec> kernel;
   std::uint64_t seed = 1;
 
-  /// There is a model to train; a scenario with `traffic` or `collective` may do without.
+  /// There is a model to train; a scenario with `traffic`, `collective` or `kernel` may do without.
   bool has_model() const { return model.layers > 0; }
 };
 
@@ -44,10 +46,12 @@ Scenario load_scenario(const std::string& path, const LoadOptions& options = {})
 std::string to_yaml(const Scenario& scenario);
 /// The same tree as JSON text.
 std::string to_json(const Scenario& scenario);
-/// What of it matters to `wafersim traffic`: all but collective, model, training, plan and placement.
+/// What of it matters to `wafersim traffic`: all but collective, kernel, model, training, plan and placement.
 std::string traffic_json(const Scenario& scenario);
 /// What of it matters to `wafersim collective`: the same, with collective instead of traffic.
 std::string collective_json(const Scenario& scenario);
+/// What of it matters to `wafersim kernel`: likewise.
+std::string kernel_json(const Scenario& scenario);
 std::string pattern_name(workloads::SyntheticPattern pattern);
 std::string word(models::Fidelity fidelity);
 std::string word(workloads::StreamedKind kind);

@@ -7,6 +7,7 @@
 
 #include "models/hardware.h"
 #include "models/transformer.h"
+#include "workloads/kernel_spec.h"
 #include "workloads/plan.h"
 #include "workloads/streamed_collective.h"
 #include "workloads/synthetic_traffic.h"
@@ -124,8 +125,51 @@ struct Words<workloads::StreamedAlgorithm> {
   using E = workloads::StreamedAlgorithm;
   static constexpr std::array list = {WordList<E>{"chain", E::chain},         WordList<E>{"star", E::star},
                                       WordList<E>{"tree", E::tree},           WordList<E>{"two_phase", E::two_phase},
-                                      WordList<E>{"ring", E::ring},
+                                      WordList<E>{"k_tree", E::k_tree},       WordList<E>{"ring", E::ring},
                                       WordList<E>{"router_multicast", E::router_multicast}};
+};
+
+template <>
+struct Words<workloads::StencilForm> {
+  using E = workloads::StencilForm;
+  static constexpr std::array list = {WordList<E>{"star", E::star}, WordList<E>{"box", E::box}};
+};
+
+template <>
+struct Words<workloads::StencilOverlap> {
+  using E = workloads::StencilOverlap;
+  static constexpr std::array list = {WordList<E>{"none", E::none}, WordList<E>{"interior", E::interior},
+                                      WordList<E>{"arrivals", E::arrivals}};
+};
+
+template <>
+struct Words<workloads::StencilExchange> {
+  using E = workloads::StencilExchange;
+  static constexpr std::array list = {WordList<E>{"unicast", E::unicast}, WordList<E>{"multicast", E::multicast}};
+};
+
+template <>
+struct Words<workloads::GemvEngine> {
+  using E = workloads::GemvEngine;
+  static constexpr std::array list = {WordList<E>{"matrix", E::matrix}, WordList<E>{"vector", E::vector}};
+};
+
+template <>
+struct Words<workloads::GemvResult> {
+  using E = workloads::GemvResult;
+  static constexpr std::array list = {WordList<E>{"root", E::root}, WordList<E>{"all", E::all}};
+};
+
+template <>
+struct Words<workloads::GemmShift> {
+  using E = workloads::GemmShift;
+  static constexpr std::array list = {WordList<E>{"ring", E::ring}, WordList<E>{"interleaved", E::interleaved}};
+};
+
+template <>
+struct Words<workloads::GemmFlow> {
+  using E = workloads::GemmFlow;
+  static constexpr std::array list = {WordList<E>{"credits", E::credits}, WordList<E>{"free", E::free}};
 };
 
 template <>

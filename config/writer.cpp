@@ -101,16 +101,21 @@ std::string to_json(const Scenario& scenario) { return json_of(to_tree(scenario)
 
 namespace {
 
-std::string json_without(const Scenario& scenario, const char* section) {
+/// Without a plan and all that belongs to it; of the workloads without one only `section`.
+std::string json_of_workload(const Scenario& scenario, const std::string& section) {
   nlohmann::ordered_json json = json_of(to_tree(scenario));
-  for (const char* each : {section, "model", "training", "plan", "placement"}) json.erase(each);
+  for (const char* each : {"model", "training", "plan", "placement"}) json.erase(each);
+  for (const char* each : {"traffic", "collective", "kernel"}) {
+    if (section != each) json.erase(each);
+  }
   return json.dump(2);
 }
 
 }  // namespace
 
-std::string traffic_json(const Scenario& scenario) { return json_without(scenario, "collective"); }
-std::string collective_json(const Scenario& scenario) { return json_without(scenario, "traffic"); }
+std::string traffic_json(const Scenario& scenario) { return json_of_workload(scenario, "traffic"); }
+std::string collective_json(const Scenario& scenario) { return json_of_workload(scenario, "collective"); }
+std::string kernel_json(const Scenario& scenario) { return json_of_workload(scenario, "kernel"); }
 
 std::string pattern_name(workloads::SyntheticPattern pattern) { return word_of(pattern); }
 std::string word(models::Fidelity fidelity) { return word_of(fidelity); }

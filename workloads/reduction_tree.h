@@ -12,11 +12,11 @@ namespace wafersim::workloads {
 /// sends to whom in a broadcast.
 class ReductionTree {
  public:
-  /// `algorithm` is one of the trees; the groups are those of two_phase.
+  /// `algorithm` is one of the trees; the groups are those of two_phase and k_tree.
   ReductionTree(StreamedAlgorithm algorithm, const topology::Shape& shape, topology::Coord root, int row_group, int column_group);
-  /// Of a single row to its first tile.
-  static ReductionTree line(StreamedAlgorithm algorithm, int tiles, int group) {
-    return {algorithm, {1, tiles}, {0, 0}, group, group};
+  /// Of a single row to its tile `root`.
+  static ReductionTree line(StreamedAlgorithm algorithm, int tiles, int root, int group) {
+    return {algorithm, {1, tiles}, {root, 0}, group, group};
   }
 
   int size() const { return shape_.size(); }
@@ -29,7 +29,7 @@ class ReductionTree {
   models::SpatialTerms terms(const Rational& bytes) const;
 
  private:
-  int hops_to_parent(int rank) const;
+  int hops(int rank, int to) const;
 
   topology::Shape shape_;
   std::vector<int> order_;  ///< each after its parent

@@ -12,14 +12,18 @@ namespace {
 
 Rational bytes_of(const CollectiveSpec& spec) { return Rational(static_cast<std::int64_t>(spec.bytes.bytes)); }
 
-/// The group of two_phase along a line of `tiles`: the power of two that the cost model finds best. Without one below
-/// `tiles` two phases are a chain, whatever the group.
-int best_group(const models::HardwareModel& hardware, int tiles, const Rational& bytes) {
+}  // namespace
+
+bool in_groups(StreamedAlgorithm algorithm) {
+  return algorithm == StreamedAlgorithm::two_phase || algorithm == StreamedAlgorithm::k_tree;
+}
+
+int best_group(StreamedAlgorithm algorithm, const models::HardwareModel& hardware, int tiles, Bytes bytes) {
   int best = 2;
   std::optional<Cycle> least;
   for (int group = 2; group < tiles; group *= 2) {
-    const ReductionTree tree = ReductionTree::line(StreamedAlgorithm::two_phase, tiles, group);
-    const Cycle cycles = models::spatial_cost(hardware, tree.terms(bytes));
+    const ReductionTree tree = ReductionTree::line(algorithm, tiles, 0, group);
+    const Cycle cycles = models::spatial_cost(hardware, tree.terms(Rational(static_cast<std::int64_t>(bytes))));
     if (least && *least <= cycles) continue;
     least = cycles;
     best = group;
@@ -27,36 +31,34 @@ int best_group(const models::HardwareModel& hardware, int tiles, const Rational&
   return best;
 }
 
-}  // namespace
-
-std::optional<CollectiveFault> fault_of(const CollectiveSpec& spec, const topology::Shape& mesh) {
+std::optional<SpecFault> fault_of(const CollectiveSpec& spec, const topology::Shape& mesh) {
   const topology::Shape shape = spec.shape.value_or(mesh);
   const bool ring = spec.algorithm == StreamedAlgorithm::ring;
   if (shape.rows > mesh.rows || shape.cols > mesh.cols) {
-    return CollectiveFault{"shape", fmt::format("{} does not fit the mesh {}", topology::to_string(shape), topology::to_string(mesh))};
+    return SpecFault{"shape", fmt::format("{} does not fit the mesh {}", topology::to_string(shape), topology::to_string(mesh))};
   }
-  if (shape.size() < 2) return CollectiveFault{"shape", "a collective needs at least 2 tiles"};
+  if (shape.size() < 2) return SpecFault{"shape", "a collective needs at least 2 tiles"};
   if (spec.bytes.bytes % kStreamedElement != 0) {
-    return CollectiveFault{"bytes", fmt::format("'{}' is no whole number of fp32 elements; valid: multiples of {} B",
+    return SpecFault{"bytes", fmt::format("'{}' is no whole number of fp32 elements; valid: multiples of {} B",
                                                 to_string(spec.bytes), kStreamedElement)};
   }
   if (ring && spec.kind != StreamedKind::all_reduce) {
-    return CollectiveFault{"algorithm", "'ring' does not fit; it is for the kind all_reduce. Valid: chain, star, tree, two_phase, "
+    return SpecFault{"algorithm", "'ring' does not fit; it is for the kind all_reduce. Valid: chain, star, tree, two_phase, "
                                         "for a broadcast also router_multicast"};
   }
   if (spec.algorithm == StreamedAlgorithm::router_multicast && spec.kind != StreamedKind::broadcast) {
-    return CollectiveFault{"algorithm", "'router_multicast' does not fit; it is for the kind broadcast. Valid: chain, star, tree, "
+    return SpecFault{"algorithm", "'router_multicast' does not fit; it is for the kind broadcast. Valid: chain, star, tree, "
                                         "two_phase, for all_reduce also ring"};
   }
   if (ring && shape.rows > 1 && shape.cols > 1) {
-    return CollectiveFault{"shape", fmt::format("'{}' does not fit; a ring is made of a line of tiles: 1xN or Nx1",
+    return SpecFault{"shape", fmt::format("'{}' does not fit; a ring is made of a line of tiles: 1xN or Nx1",
                                                 topology::to_string(shape))};
   }
   if (ring && spec.root != StreamedRoot::corner) {
-    return CollectiveFault{"root", "a ring has none; it is for the other algorithms"};
+    return SpecFault{"root", "a ring has none; it is for the other algorithms"};
   }
-  if (spec.group && spec.algorithm != StreamedAlgorithm::two_phase) {
-    return CollectiveFault{"group", "is only for the algorithm two_phase"};
+  if (spec.group && !in_groups(spec.algorithm)) {
+    return SpecFault{"group", "is only for the algorithms two_phase and k_tree"};
   }
   return std::nullopt;
 }
@@ -69,10 +71,13 @@ StreamedCollective::StreamedCollective(const CollectiveSpec& spec, const models:
   }
   const bool ring = spec.algorithm == StreamedAlgorithm::ring;
   relay_ = spec.relay.value_or(ring ? StreamRelay::store_and_forward : StreamRelay::cut_through);
-  if (spec.algorithm == StreamedAlgorithm::two_phase) {
+  if (in_groups(spec.algorithm)) {
     // The longer of the two lines to the root's tile, that included.
-    row_group_ = spec.group.value_or(best_group(hardware, std::max(root().x + 1, shape_.cols - root().x), bytes_of(spec)));
-    column_group_ = spec.group.value_or(best_group(hardware, std::max(root().y + 1, shape_.rows - root().y), bytes_of(spec)));
+    const auto best = [&](int at, int tiles) {
+      return best_group(spec.algorithm, hardware, std::max(at + 1, tiles - at), spec.bytes.bytes);
+    };
+    row_group_ = spec.group.value_or(best(root().x, shape_.cols));
+    column_group_ = spec.group.value_or(best(root().y, shape_.rows));
   }
   for (int rank = 0; rank < shape_.size(); ++rank) {
     if (mesh.alive(tile(rank))) continue;

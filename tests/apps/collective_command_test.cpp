@@ -82,7 +82,7 @@ TEST(CollectiveCommand, SaysWhatDoesNotFit) {
   refused(" --set collective.algorithm=ring", 2, "collective.algorithm: 'ring' does not fit; it is for the kind all_reduce");
   refused(" --set collective.shape=2x2", 2, "collective.shape: 2x2 does not fit the mesh 1x512");
   refused(" --set collective.bytes='6 B'", 2, "multiples of 4 B");
-  refused(" --set collective.group=4", 2, "collective.group: is only for the algorithm two_phase");
+  refused(" --set collective.group=4", 2, "collective.group: is only for the algorithms two_phase and k_tree");
   refused(" --set network.fidelity=analytic", 2, "'analytic' predicts iterations of plans; valid: packet, flit, ideal");
   refused(" --set wafer.dead_tiles='[tile_3_0]'", 3, "tile_3_0");
   refused(" --set collective=none", 2, "model");
@@ -91,7 +91,7 @@ TEST(CollectiveCommand, SaysWhatDoesNotFit) {
   EXPECT_NE(other.err.find("`wafersim collective` needs this section"), std::string::npos) << other.err;
   const Outcome no_plan = place.wafersim("run " + kLine);
   EXPECT_EQ(no_plan.status, 2);
-  EXPECT_NE(no_plan.err.find("`wafersim traffic`, `collective`"), std::string::npos) << no_plan.err;
+  EXPECT_NE(no_plan.err.find("`wafersim traffic`, `collective`, `kernel`"), std::string::npos) << no_plan.err;
 }
 
 }  // namespace

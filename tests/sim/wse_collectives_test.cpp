@@ -124,7 +124,7 @@ TEST(WseCollectives, AllOfThemEndOnAnyRectangle) {
     const models::HardwareModel hardware = wse_line(8);
     for (const StreamedKind kind : {StreamedKind::reduce, StreamedKind::broadcast, StreamedKind::all_reduce}) {
       for (const StreamedAlgorithm algorithm : {StreamedAlgorithm::chain, StreamedAlgorithm::star, StreamedAlgorithm::tree,
-                                                StreamedAlgorithm::two_phase, StreamedAlgorithm::ring,
+                                                StreamedAlgorithm::two_phase, StreamedAlgorithm::k_tree, StreamedAlgorithm::ring,
                                                 StreamedAlgorithm::router_multicast}) {
         for (const auto& [relay, root] : {std::pair(StreamRelay::cut_through, StreamedRoot::corner),
                                           std::pair(StreamRelay::store_and_forward, StreamedRoot::corner),
