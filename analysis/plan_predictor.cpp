@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "analysis/predicted_energy.h"
 #include "analysis/step_schedule.h"
 #include "base/error.h"
 #include "workloads/axis_traffic.h"
 #include "workloads/check_routes.h"
 #include "workloads/shard.h"
+#include "workloads/trace_demands.h"
 
 namespace wafersim::analysis {
 
@@ -101,6 +103,14 @@ std::shared_ptr<const topology::RoutingPolicy> PlanPredictor::routes(const workl
   return known;
 }
 
+std::optional<double> PlanPredictor::joules_of(const workloads::Trace& trace, const models::HardwareModel& hardware,
+                                               const topology::RoutingPolicy& routing, Cycle cycles) const {
+  if (!hardware.energy.any()) return std::nullopt;
+  const topology::ExpectedLoads loads = routing.expected_loads(ground_.mesh, workloads::demands_of(trace));
+  const auto energy = predicted_energy({hardware, ground_.mesh, trace, loads, cycles});
+  return energy ? std::optional(energy->joules) : std::nullopt;
+}
+
 PlanVerdict PlanPredictor::ask(const PlanPoint& point) {
   PlanVerdict verdict;
   try {
@@ -118,6 +128,7 @@ PlanVerdict PlanPredictor::ask(const PlanPoint& point) {
     StepCosts costs(
         {lowered.trace, lowered.mapping, placed.plan, hardware, ground_.mesh, *policy, ground_.cost_model, ground_.seed});
     verdict.cycles = analysis::predict(costs, lowered.trace).cycles;
+    verdict.joules = joules_of(lowered.trace, hardware, *policy, verdict.cycles);
     verdict.outcome = PlanVerdict::Outcome::predicted;
   } catch (const PlanError& error) {
     verdict.outcome = PlanVerdict::Outcome::refused;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "analysis/plan_space.h"
@@ -21,6 +22,7 @@ struct PlanVerdict {
   };
   Outcome outcome = Outcome::refused;
   Cycle cycles = 0;
+  std::optional<double> joules;   ///< of the run, where energy is modelled
   workloads::MemoryBound memory;  ///< unless refused
   std::string fault;
 };
@@ -66,6 +68,8 @@ class PlanPredictor {
 
  private:
   PlanVerdict ask(const PlanPoint& point);
+  std::optional<double> joules_of(const workloads::Trace& trace, const models::HardwareModel& hardware,
+                                  const topology::RoutingPolicy& routing, Cycle cycles) const;
   workloads::LoweringInput input(const PlanPoint& point, const models::HardwareModel& hardware) const;
   std::shared_ptr<const topology::RoutingPolicy> routes(const workloads::LoweringInput& input, const workloads::Trace& trace);
 

@@ -166,7 +166,11 @@ class Searcher {
     const std::size_t first = result_.plans.size();
     for (std::size_t i = 0; i < points.size(); ++i) {
       const std::size_t number = result_.plans.size();
-      result_.plans.push_back({points[i], result_.family, base.value_or(number), std::move(verdicts[i]), std::nullopt, {}});
+      SearchedPlan& added = result_.plans.emplace_back();
+      added.point = points[i];
+      added.family = result_.family;
+      added.base = base.value_or(number);
+      added.verdict = std::move(verdicts[i]);
       const SearchedPlan& plan = result_.plans.back();
       if (plan.fits() && (!best_ || plan.verdict.cycles < result_.plans[*best_].verdict.cycles)) best_ = number;
     }

@@ -17,6 +17,7 @@ struct SearchedPlan {
   std::size_t base = 0;  ///< of a plan with another mapping or routing: the number of the plan it came from; else its own
   PlanVerdict verdict;
   std::optional<Cycle> simulated;
+  std::optional<double> simulated_joules;  ///< where energy is modelled
   std::string simulation_fault;  ///< why it was not simulated to the end
   bool fits() const { return verdict.outcome == PlanVerdict::Outcome::predicted; }
 };

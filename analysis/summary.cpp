@@ -164,6 +164,11 @@ void set_rates(const Input& input, RunSummary& summary) {
 
 }  // namespace
 
+std::uint64_t tokens_of(const models::TransformerSpec& model, const workloads::TrainingSpec& training, int iterations) {
+  return static_cast<std::uint64_t>(training.global_batch) * static_cast<std::uint64_t>(model.sequence) *
+         static_cast<std::uint64_t>(iterations);
+}
+
 double Breakdown::exposed_total() const { return std::accumulate(exposed.begin(), exposed.end(), 0.0); }
 
 RunSummary summarize(const SummaryInput& input) {
@@ -186,6 +191,9 @@ RunSummary summarize(const SummaryInput& input) {
   summary.hidden_communication = hidden_share(sum, measurements);
   summary.memory = memory_of(input);
   summary.network = network_of(input);
+  const bool simulated = input.hardware.fidelity != models::Fidelity::ideal;
+  summary.energy = energy_of({input.hardware, input.mesh, measurements.tiles, measurements.links, measurements.cycles, simulated,
+                              measurements.partial ? 0 : tokens_of(input.model, input.training, summary.iterations.completed)});
   return summary;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/energy.h"
 #include "base/product.h"
 #include "models/hardware.h"
 #include "models/transformer.h"
@@ -97,6 +98,7 @@ struct RunSummary {
   std::optional<double> hidden_communication;
   MemorySummary memory;
   NetworkSummary network;
+  std::optional<EnergySummary> energy;  ///< absent when no part has a figure
 };
 
 struct SummaryInput {
@@ -121,7 +123,10 @@ struct PredictedInput {
   const Breakdown& breakdown;
 };
 
-/// The measures that a prediction has: memory bounds instead of what was held, no network.
+/// What so many iterations train on.
+std::uint64_t tokens_of(const models::TransformerSpec& model, const workloads::TrainingSpec& training, int iterations);
+
+/// The measures that a prediction has: memory bounds instead of what was held, no network and no energy.
 RunSummary summarize(const PredictedInput& input);
 
 /// Derives the measures of a run. Fractions come from integer sums, so equal measurements give equal bits.

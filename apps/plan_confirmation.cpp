@@ -29,6 +29,8 @@ void record(Confirmation& confirmation, const Place& place, int status) {
   }
   const auto summary = nlohmann::json::parse(report::read_file(place.run / report::kSummaryFile));
   confirmation.cycles = summary.at("cycles").get<Cycle>();
+  const auto& energy = summary.at("energy");
+  if (!energy.is_null()) confirmation.joules = energy.at("total_joules").get<double>();
 }
 
 /// Removes it however the simulations end.

@@ -16,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 struct Confirmation {
   config::Scenario scenario;
   std::optional<Cycle> cycles;
+  std::optional<double> joules;  ///< where energy is modelled
   std::string fault;  ///< why there are none
 };
 

@@ -193,6 +193,7 @@ void PlanSession::confirm(const std::filesystem::path& work) {
   for (const auto& [found, number] : asked) {
     SearchedPlan& plan = report_.searches[found.search].plans[found.plan];
     plan.simulated = confirmations[number].cycles;
+    plan.simulated_joules = confirmations[number].joules;
     plan.simulation_fault = confirmations[number].fault;
   }
   report_.interrupted = report_.interrupted || InterruptGuard::interrupted();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "analysis/predicted_energy.h"
 #include "apps/console.h"
 #include "base/error.h"
 #include "report/prediction_report.h"
@@ -51,15 +52,17 @@ ExitStatus run_prediction(const RunArguments& arguments, const PreparedRun& run,
   effort.engine.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   effort.engine.cpu_seconds = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
   const config::Scenario& scenario = run.scenario;
-  const analysis::RunSummary summary = analysis::summarize(
+  analysis::RunSummary summary = analysis::summarize(
       analysis::PredictedInput{scenario.model, scenario.training, run.hardware, run.mesh, run.plan.memory, run.plan.trace,
                                prediction.cycles, prediction.iteration_ends, prediction.breakdown});
+  const topology::ExpectedLoads loads = run.routing().expected_loads(run.mesh, workloads::demands_of(run.plan.trace));
+  const std::uint64_t tokens = analysis::tokens_of(scenario.model, scenario.training, scenario.training.iterations);
+  summary.energy = analysis::predicted_energy({run.hardware, run.mesh, run.plan.trace, loads, prediction.cycles, tokens});
   const report::RunContext context{scenario.name,    config::to_json(scenario),
                                    scenario.plan,    scenario.training,
                                    run.plan.mapping, run.hardware,
                                    run.mesh,         effort,
                                    summary,          run.loads()};
-  const topology::ExpectedLoads loads = run.routing().expected_loads(run.mesh, workloads::demands_of(run.plan.trace));
   const report::PredictionContext results{context, loads};
   report::write_prediction(directory, results);
   if (arguments.json) {

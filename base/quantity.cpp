@@ -37,6 +37,11 @@ constexpr std::array kCompute = {
     Unit{"FLOP/s", 1, 1, false},                      Unit{"FLOP/cycle", 1, 1, true}};
 constexpr std::array kEnergy = {Unit{"J/bit", 1, 1, false}, Unit{"nJ/bit", 1, 1'000'000'000, false}, Unit{"pJ/bit", 1, 1'000'000'000'000, false},
                                 Unit{"fJ/bit", 1, 1'000'000'000'000'000, false}};
+constexpr std::array kEnergyPerFlop = {Unit{"J/FLOP", 1, 1, false}, Unit{"nJ/FLOP", 1, 1'000'000'000, false},
+                                       Unit{"pJ/FLOP", 1, 1'000'000'000'000, false},
+                                       Unit{"fJ/FLOP", 1, 1'000'000'000'000'000, false}};
+constexpr std::array kPower = {Unit{"MW", 1'000'000, 1, false}, Unit{"kW", 1'000, 1, false}, Unit{"W", 1, 1, false},
+                               Unit{"mW", 1, 1'000, false}, Unit{"uW", 1, 1'000'000, false}, Unit{"nW", 1, 1'000'000'000, false}};
 constexpr std::array kSize = {
     Unit{"TiB", std::int64_t{1} << 40, 1, false}, Unit{"TB", 1'000'000'000'000, 1, false},
     Unit{"GiB", std::int64_t{1} << 30, 1, false}, Unit{"GB", 1'000'000'000, 1, false},
@@ -177,6 +182,14 @@ bool parse_quantity(const std::string& text, EnergyPerBit& out, std::string& err
   bool ignored = false;
   return parse(text, kEnergy, out.joules, ignored, error);
 }
+bool parse_quantity(const std::string& text, EnergyPerFlop& out, std::string& error) {
+  bool ignored = false;
+  return parse(text, kEnergyPerFlop, out.joules, ignored, error);
+}
+bool parse_quantity(const std::string& text, Power& out, std::string& error) {
+  bool ignored = false;
+  return parse(text, kPower, out.watts, ignored, error);
+}
 bool parse_quantity(const std::string& text, DataSize& out, std::string& error) {
   Rational value;
   bool ignored = false;
@@ -197,6 +210,8 @@ std::string to_string(const Duration& value) {
 }
 std::string to_string(const ComputeRate& value) { return write(value.value, value.per_cycle, kCompute); }
 std::string to_string(const EnergyPerBit& value) { return write(value.joules, false, kEnergy); }
+std::string to_string(const EnergyPerFlop& value) { return write(value.joules, false, kEnergyPerFlop); }
+std::string to_string(const Power& value) { return write(value.watts, false, kPower); }
 std::string to_string(const DataSize& value) { return write_size(value.bytes); }
 
 }  // namespace wafersim

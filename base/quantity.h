@@ -48,19 +48,32 @@ struct EnergyPerBit {
   bool operator==(const EnergyPerBit&) const = default;
 };
 
+struct EnergyPerFlop {
+  Rational joules;
+  bool operator==(const EnergyPerFlop&) const = default;
+};
+
+struct Power {
+  Rational watts;
+  bool operator==(const Power&) const = default;
+};
+
 /// Whole bytes; a type of its own so that config/ knows that a unit must be written.
 struct DataSize {
   Bytes bytes = 0;
   bool operator==(const DataSize&) const = default;
 };
 
-/// Parses "9 TB/s", "32 B/cycle", "48 KiB", "200 ns", "2 cycles", "312 TFLOP/s", "0.8 pJ/bit", "1.1 GHz".
+/// Parses "9 TB/s", "32 B/cycle", "48 KiB", "200 ns", "2 cycles", "312 TFLOP/s", "0.8 pJ/bit", "0.3 pJ/FLOP",
+/// "30 mW", "1.1 GHz".
 /// On failure returns false and puts into `error` what is wrong and which units fit.
 bool parse_quantity(const std::string& text, Frequency& out, std::string& error);
 bool parse_quantity(const std::string& text, Bandwidth& out, std::string& error);
 bool parse_quantity(const std::string& text, Duration& out, std::string& error);
 bool parse_quantity(const std::string& text, ComputeRate& out, std::string& error);
 bool parse_quantity(const std::string& text, EnergyPerBit& out, std::string& error);
+bool parse_quantity(const std::string& text, EnergyPerFlop& out, std::string& error);
+bool parse_quantity(const std::string& text, Power& out, std::string& error);
 bool parse_quantity(const std::string& text, DataSize& out, std::string& error);
 
 /// Writes a quantity so that parse_quantity gives back exactly the same value, with the largest prefix that keeps the
@@ -70,6 +83,8 @@ std::string to_string(const Bandwidth& value);
 std::string to_string(const Duration& value);
 std::string to_string(const ComputeRate& value);
 std::string to_string(const EnergyPerBit& value);
+std::string to_string(const EnergyPerFlop& value);
+std::string to_string(const Power& value);
 std::string to_string(const DataSize& value);
 
 }  // namespace wafersim

@@ -72,6 +72,15 @@ std::string human_seconds(double seconds) {
   return three_digits(seconds * 1e9) + " ns";
 }
 
+std::string human_unit(double value, const std::string& unit) {
+  constexpr std::array prefixes = {"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+  if (value == 0) return "0 " + unit;
+  double scaled = value * 1e12;
+  std::size_t prefix = 0;
+  while (scaled >= 999.5 && prefix + 1 < prefixes.size()) scaled /= 1000, ++prefix;
+  return three_digits(scaled) + " " + prefixes[prefix] + unit;
+}
+
 std::string human_count(std::uint64_t count) {
   const std::string digits = std::to_string(count);
   std::string grouped;

@@ -23,6 +23,9 @@ std::string human_bytes(Bytes bytes);
 /// "1.42 ms": seconds with three significant digits and a fitting prefix.
 std::string human_seconds(double seconds);
 
+/// "1.42 mJ": a value of at least 0 with three significant digits and a prefix from pico to exa.
+std::string human_unit(double value, const std::string& unit);
+
 /// "12,345,678"
 std::string human_count(std::uint64_t count);
 

@@ -44,7 +44,7 @@ add_custom_command(
 file(MAKE_DIRECTORY ${page_build})
 
 set(page_files
-  breakdown.js charts.js compare.js data.js dom.js format.js gantt.js groups.js header.js licenses.js main.js measures.js memory.js network.js path.js roofline.js study.js style.css
+  breakdown.js charts.js compare.js data.js dom.js energy.js format.js gantt.js groups.js header.js licenses.js main.js measures.js memory.js network.js path.js roofline.js study.js style.css
   theme.js timeline.js wafer.js wafer_map.js)
 list(TRANSFORM page_files PREPEND ${page_web}/)
 add_custom_command(

@@ -21,6 +21,7 @@ class Checker {
   void check_all() {
     check_mesh();
     check_matrix();
+    check_energy();
     check_network();
     check_cost_model();
     check_heads();
@@ -134,6 +135,20 @@ class Checker {
   void check_matrix() {
     if (!given("wafer.compute.matrix.peak") || !given("wafer.compute.matrix.arrays")) return;
     fail("wafer.compute.matrix.arrays", "wafer.compute.matrix.peak is given too; give one of the two");
+  }
+
+  void check_energy() {
+    const models::EnergySpec& energy = scenario_.wafer.energy;
+    if (!sound({"wafer.energy.link", "wafer.energy.reticle_link", "wafer.energy.express_link"})) return;
+    if (!energy.link) {
+      for (const auto& [value, key] : {std::pair{&energy.reticle_link, "wafer.energy.reticle_link"},
+                                       std::pair{&energy.express_link, "wafer.energy.express_link"}}) {
+        if (*value) fail(key, "plain links have no figure; give wafer.energy.link too");
+      }
+    } else if (energy.reticle_link && energy.reticle_link->joules < energy.link->joules) {
+      fail("wafer.energy.reticle_link", fmt::format("'{}' is less than wafer.energy.link; valid: {} or more",
+                                                    to_string(*energy.reticle_link), to_string(*energy.link)));
+    }
   }
 
   void check_network() {

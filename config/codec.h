@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/quantity.h"
 #include "base/rational.h"
 #include "base/text.h"
+#include "config/codec_quantity.h"
 #include "config/key.h"
 #include "config/node.h"
 #include "config/problems.h"
@@ -99,23 +99,6 @@ struct Codec<std::string> {
   static bool read(const ConfigNode& node, const ValueContext& context, std::string& out);
   static ConfigNode write(const Key& key, const std::string& value);
   static std::string type(const Key& key);
-};
-
-inline const Rational& magnitude(const Frequency& value) { return value.hertz; }
-inline const Rational& magnitude(const Bandwidth& value) { return value.value; }
-inline const Rational& magnitude(const Duration& value) { return value.value; }
-inline const Rational& magnitude(const ComputeRate& value) { return value.value; }
-inline Rational magnitude(const DataSize& value) { return Rational(value.bytes == 0 ? 0 : 1); }
-
-inline const char* quantity_name(const Frequency&) { return "frequency (Hz, MHz, GHz)"; }
-inline const char* quantity_name(const Bandwidth&) { return "bandwidth (GB/s, TB/s, B/cycle)"; }
-inline const char* quantity_name(const Duration&) { return "duration (ns, us, cycles)"; }
-inline const char* quantity_name(const ComputeRate&) { return "compute rate (TFLOP/s, FLOP/cycle)"; }
-inline const char* quantity_name(const DataSize&) { return "size (KiB, MiB, GiB, kB, MB, GB)"; }
-
-template <class T>
-concept Quantity = requires(const T& value) {
-  quantity_name(value);
 };
 
 /// Values with a unit.

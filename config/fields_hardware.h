@@ -147,6 +147,23 @@ void fields(Visitor& visit, models::NicSpec& spec) {
 }
 
 template <class Visitor>
+void fields(Visitor& visit, models::EnergySpec& spec) {
+  const auto figure = [&visit](const char* name, const char* doc, auto& value) {
+    visit(Key{.name = name, .doc = doc, .absent = "none"}, value);
+  };
+  figure("matrix", "Of a FLOP of the matrix engine.", spec.matrix);
+  figure("vector", "Of a FLOP of the vector engine.", spec.vector);
+  figure("sram", "Of a bit that is read from SRAM or written to it.", spec.sram);
+  figure("dram", "Of a bit that is read from DRAM or written to it.", spec.dram);
+  figure("link", "Of a bit over a link between neighbouring tiles; longer links in proportion to their length.", spec.link);
+  figure("reticle_link", "The same of a link over a border of reticles, at least the link's, which none is.", spec.reticle_link);
+  figure("express_link", "Of a bit over an express link; none is that of plain links over the same tiles.", spec.express_link);
+  figure("router", "Of a bit that passes a router, from an input to an output.", spec.router);
+  figure("nic", "Of a bit that leaves a tile by its network interface, or comes in by it.", spec.nic);
+  figure("static", "Of each used tile, whatever it does.", spec.standing);
+}
+
+template <class Visitor>
 void fields(Visitor& visit, models::WaferSpec& spec) {
   visit.source(
       Key{.name = "preset", .doc = "A file of `scenarios/hardware/`, by name or path; keys beside it win."});
@@ -177,6 +194,8 @@ void fields(Visitor& visit, models::WaferSpec& spec) {
             .absent = "folded"},
         spec.wrap_latency);
   visit(Key{.name = "nic", .doc = "The network interface of a tile."}, spec.nic);
+  visit(Key{.name = "energy", .doc = "What work costs; parts without a figure are [not modelled](model.md#energy)."},
+        spec.energy);
   visit(Key{.name = "dead_tiles", .doc = "Tiles without core, router and links."}, spec.mesh.dead_tiles);
   visit(Key{.name = "dead_links", .doc = "Links between neighbours that are dead in both directions."},
         spec.mesh.dead_links);

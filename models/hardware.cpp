@@ -250,6 +250,7 @@ HardwareModel resolve_hardware(const WaferSpec& wafer, const RouterSpec& router,
   resolve_memory(wafer, model);
   resolve_links(wafer, model);
   resolve_other_links(wafer, model);
+  model.energy = wafer.energy;
   resolve_router(router, link_classes(wafer), model);
   return model;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/quantity.h"
+#include "models/energy.h"
 #include "models/flit_router.h"
 #include "topology/mesh.h"
 
@@ -97,6 +98,7 @@ struct WaferSpec {
   std::optional<ExpressSpec> express;
   std::optional<Duration> wrap_latency;  ///< of the link that closes a straight ring; absent = rings are folded
   NicSpec nic;
+  EnergySpec energy;
 };
 
 /// Tiles of all wafers.
@@ -139,7 +141,7 @@ struct LinkModel {
   Cycle credit_cycles = 1;  ///< Lc
 };
 
-/// Everything of the machine that costs time, resolved to cycles and bytes per cycle. Made once from the specs; the
+/// Everything of the machine that costs time, resolved to cycles and bytes per cycle, and what costs energy. Made once from the specs; the
 /// simulator and the cost formulas see only this.
 struct HardwareModel {
   Frequency clock;
@@ -185,6 +187,8 @@ struct HardwareModel {
   Cycle message_overhead = 0;
   Cycle stream_cycles = 1;           ///< from the arrival of a packet of a streamed message to its use
   FlitModel flit;                    ///< of the fidelity `flit` only
+
+  EnergySpec energy;
 
   /// `link_bytes_per_cycle`, `link_cycles` and `credit_cycles` are those of a plain link; a longer link takes longer in
   /// proportion, one of a folded ring twice as long.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <sstream>
 
@@ -49,9 +50,19 @@ std::size_t CsvTable::column(std::string_view name) const {
   return static_cast<std::size_t>(found - names_.begin());
 }
 
+bool CsvTable::has(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
+
 std::uint64_t CsvTable::whole(std::size_t row, std::size_t column) const {
   if (const auto value = whole_number(text(row, column))) return *value;
   fail(row, fmt::format("{}: '{}' is no whole number", names_[column], text(row, column)));
+}
+
+double CsvTable::number(std::size_t row, std::size_t column) const {
+  const std::string_view cell = text(row, column);
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error == std::errc{} && end == cell.data() + cell.size() && value >= 0) return value;
+  fail(row, fmt::format("{}: '{}' is no number of at least 0", names_[column], cell));
 }
 
 std::int64_t CsvTable::index(std::size_t row, std::size_t column) const {

@@ -21,11 +21,14 @@ class CsvTable {
   std::size_t rows() const { return names_.empty() ? 0 : cells_.size() / names_.size(); }
   /// Throws IoError that names the file when no column has this name.
   std::size_t column(std::string_view name) const;
+  bool has(std::string_view name) const;
   std::string_view text(std::size_t row, std::size_t column) const {
     return cells_[row * names_.size() + column];
   }
   /// Throws IoError with file and line when the cell is no whole number.
   std::uint64_t whole(std::size_t row, std::size_t column) const;
+  /// Throws IoError with file and line when the cell is no number of at least 0.
+  double number(std::size_t row, std::size_t column) const;
   /// The whole number, or -1 in an empty cell.
   std::int64_t index(std::size_t row, std::size_t column) const;
 

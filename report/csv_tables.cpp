@@ -29,6 +29,14 @@ void tiles_header(Row& row) {
   for (std::size_t i = 0; i < workloads::kMemoryClasses; ++i)
     row.cell(fmt::format("peak_{}_bytes", class_name(i)));
   row.cell("static_bytes").cell("final_bytes");
+  for (const char* name : {"matrix_flops", "vector_flops", "sram_bytes", "dram_bytes", "nic_bytes", "energy_joules"}) {
+    row.cell(name);
+  }
+}
+
+/// Empty when energy is not modelled.
+void energy_cell(Row& row, const std::vector<double>* joules, std::size_t index) {
+  joules == nullptr || joules->empty() ? row.cell("") : row.cell((*joules)[index]);
 }
 
 void tile_row(Row& row, const sim::TileMeasurement& tile, Cycle cycles, const topology::Mesh& mesh) {
@@ -44,12 +52,14 @@ void tile_row(Row& row, const sim::TileMeasurement& tile, Cycle cycles, const to
   row.cell(tile.peak_sram_bytes).cell(tile.peak_dram_bytes).cell(tile.peak_bytes);
   for (const Bytes peak : tile.peak_by_class) row.cell(peak);
   row.cell(tile.static_bytes).cell(tile.final_bytes);
+  const Bytes nic = tile.bytes_injected + tile.bytes_ejected;
+  row.cell(tile.matrix_flops).cell(tile.vector_flops).cell(tile.core_sram_bytes + nic).cell(tile.dram_bytes).cell(nic);
 }
 
 void links_header(Row& row) {
   for (const char* name : {"link", "x", "y", "direction", "bytes"}) row.cell(name);
   for (std::size_t i = 0; i <= workloads::kAxes; ++i) row.cell(fmt::format("{}_bytes", axis_name(i)));
-  for (const char* name : {"packets", "busy_cycles", "utilization", "queue_cycles"}) row.cell(name);
+  for (const char* name : {"packets", "busy_cycles", "utilization", "queue_cycles", "energy_joules"}) row.cell(name);
 }
 
 void link_row(Row& row, const sim::LinkMeasurement& link, Cycle cycles, const topology::Mesh& mesh) {
@@ -72,14 +82,15 @@ void step_row(Row& row, const sim::StepMeasurement& step) {
 
 }  // namespace
 
-void write_tiles(const std::filesystem::path& path, const sim::Measurements& measurements,
-                 const topology::Mesh& mesh) {
+void write_tiles(const std::filesystem::path& path, const sim::Measurements& measurements, const topology::Mesh& mesh,
+                 const std::optional<analysis::EnergySummary>& energy) {
   AtomicFile file(path);
   Row row;
   tiles_header(row);
   row.end(file);
-  for (const sim::TileMeasurement& tile : measurements.tiles) {
-    tile_row(row, tile, measurements.cycles, mesh);
+  for (std::size_t i = 0; i < measurements.tiles.size(); ++i) {
+    tile_row(row, measurements.tiles[i], measurements.cycles, mesh);
+    energy_cell(row, energy ? &energy->tiles : nullptr, i);
     row.end(file);
   }
   file.commit();
@@ -112,14 +123,15 @@ void write_ranks(const std::filesystem::path& path, const workloads::PlanSpec& p
   file.commit();
 }
 
-void write_links(const std::filesystem::path& path, const sim::Measurements& measurements,
-                 const topology::Mesh& mesh) {
+void write_links(const std::filesystem::path& path, const sim::Measurements& measurements, const topology::Mesh& mesh,
+                 const std::optional<analysis::EnergySummary>& energy) {
   AtomicFile file(path);
   Row row;
   links_header(row);
   row.end(file);
-  for (const sim::LinkMeasurement& link : measurements.links) {
-    link_row(row, link, measurements.cycles, mesh);
+  for (std::size_t i = 0; i < measurements.links.size(); ++i) {
+    link_row(row, measurements.links[i], measurements.cycles, mesh);
+    energy_cell(row, energy ? &energy->links : nullptr, i);
     row.end(file);
   }
   file.commit();

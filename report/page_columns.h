@@ -18,6 +18,8 @@ const std::vector<std::string>& cycle_kinds();
 
 /// A column as an array of integers.
 Json whole_column(const CsvTable& table, std::string_view name);
+/// Of joules, as an array of numbers; null where energy is not modelled.
+Json energy_column(const CsvTable& table);
 /// Of the columns `<prefix><name><suffix>` those that are not 0 everywhere, by name.
 Json used_columns(const CsvTable& table, const std::vector<std::string>& names, const std::string& prefix,
                   const std::string& suffix);

@@ -44,6 +44,7 @@ Json tiles_part(const RunTables& run) {
           {"bytes_sent", whole_column(tiles, "bytes_sent")},
           {"bytes_received", whole_column(tiles, "bytes_received")},
           {"peak", whole_column(tiles, "peak_bytes")},
+          {"energy", energy_column(tiles)},
           {"peak_by_class", used_columns(tiles, memory_classes(), "peak_", "_bytes")}};
 }
 
@@ -84,6 +85,7 @@ Json links_part(const RunTables& run) {
           {"packets", whole_column(links, "packets")},
           {"busy", whole_column(links, "busy_cycles")},
           {"queue", whole_column(links, "queue_cycles")},
+          {"energy", energy_column(links)},
           {"by_axis", used_columns(links, axis_names(true), "", "_bytes")}};
 }
 
@@ -180,6 +182,16 @@ Json whole_column(const CsvTable& table, std::string_view name) {
   const std::size_t column = table.column(name);
   Json values = Json::array();
   for (std::size_t row = 0; row < table.rows(); ++row) values.push_back(table.whole(row, column));
+  return values;
+}
+
+Json energy_column(const CsvTable& table) {
+  constexpr const char* kColumn = "energy_joules";
+  if (!table.has(kColumn) || table.rows() == 0) return nullptr;
+  const std::size_t column = table.column(kColumn);
+  if (table.text(0, column).empty()) return nullptr;
+  Json values = Json::array();
+  for (std::size_t row = 0; row < table.rows(); ++row) values.push_back(table.number(row, column));
   return values;
 }
 

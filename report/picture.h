@@ -17,7 +17,7 @@ struct PictureRequest {
 };
 
 /// The words for the measures of a heat map: compute, exposed, exposed_<axis>, bubble, memory_stall, idle, communicating,
-/// matrix, vector, peak_memory, bytes_sent, bytes_received. docs/results.md says what they are.
+/// matrix, vector, peak_memory, bytes_sent, bytes_received, energy. docs/results.md says what they are.
 std::vector<std::string> heatmap_measures();
 
 /// The words for the measures of links in a heat map: utilization, bytes.

@@ -23,11 +23,14 @@ constexpr double kBarBlock = 33;  ///< a colour bar with ticks and caption
 /// Values that differ by less, as a share of the whole or of the largest, look alike: colours are for differences that matter.
 constexpr double kSmallestSpread = 0.01;
 
+/// A share of the cycles of the run, bytes, or joules.
+enum class Quantity { share, bytes, joules };
+
 struct Measure {
   const char* name;
   const char* label;
   std::vector<const char*> columns;  ///< of tiles.csv or links.csv, summed
-  bool share = true;                 ///< of the cycles of the run; otherwise bytes
+  Quantity quantity = Quantity::share;
 };
 
 const std::vector<Measure>& measures() {
@@ -49,15 +52,17 @@ const std::vector<Measure>& measures() {
       {"communicating", "messages in flight", {"communicating_cycles"}},
       {"matrix", "matrix engine busy", {"matrix_busy_cycles"}},
       {"vector", "vector engine busy", {"vector_busy_cycles"}},
-      {"peak_memory", "peak memory", {"peak_bytes"}, false},
-      {"bytes_sent", "bytes sent", {"bytes_sent"}, false},
-      {"bytes_received", "bytes received", {"bytes_received"}, false}};
+      {"peak_memory", "peak memory", {"peak_bytes"}, Quantity::bytes},
+      {"bytes_sent", "bytes sent", {"bytes_sent"}, Quantity::bytes},
+      {"bytes_received", "bytes received", {"bytes_received"}, Quantity::bytes},
+      {"energy", "energy", {"energy_joules"}, Quantity::joules}};
   return all;
 }
 
 const std::vector<Measure>& measures_of_links() {
   static const std::vector<Measure> all = {{"utilization", "link utilization", {"busy_cycles"}},
-                                           {"bytes", "bytes of links", {"bytes"}, false}};
+                                           {"bytes", "bytes of links", {"bytes"}, Quantity::bytes},
+                                           {"energy", "energy of links", {"energy_joules"}, Quantity::joules}};
   return all;
 }
 
@@ -77,24 +82,33 @@ const Measure& find(const std::vector<Measure>& all, const std::string& name, co
 /// What the colours of a ramp mean.
 struct Scale {
   std::string label;
-  bool share = true;
+  Quantity quantity = Quantity::share;
   std::span<const char* const> ramp;
   double low = 0;
   double high = 1;
 
   std::string colour(double value) const { return ramp_colour(ramp, (value - low) / (high - low)); }
   std::string text(double value) const {
-    return share ? percent(value) : human_bytes(static_cast<Bytes>(std::llround(value)));
+    switch (quantity) {
+      case Quantity::bytes:
+        return human_bytes(static_cast<Bytes>(std::llround(value)));
+      case Quantity::joules:
+        return human_unit(value, "J");
+      case Quantity::share:
+        break;
+    }
+    return percent(value);
   }
 };
 
 /// From the smallest to the largest value, but never so narrow that noise gets colours.
-Scale scale_of(std::string label, bool share, std::span<const char* const> ramp, const std::vector<double>& values) {
-  Scale scale{std::move(label), share, ramp};
+Scale scale_of(std::string label, Quantity quantity, std::span<const char* const> ramp, const std::vector<double>& values) {
+  Scale scale{std::move(label), quantity, ramp};
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   scale.low = values.empty() ? 0 : *low;
   scale.high = values.empty() ? 0 : *high;
-  const double least = share ? kSmallestSpread : std::max(kSmallestSpread * scale.high, 1.0);
+  const double smallest = quantity == Quantity::bytes ? 1.0 : 1e-15;
+  const double least = quantity == Quantity::share ? kSmallestSpread : std::max(kSmallestSpread * scale.high, smallest);
   if (scale.high - scale.low < least) {
     const double middle = std::max((scale.low + scale.high) / 2, least / 2);
     scale.low = middle - least / 2;
@@ -227,16 +241,21 @@ void draw_bar(Svg& svg, const Scale& scale, double top, std::string_view id) {
 
 std::vector<double> values_of(const RunTables& run, const CsvTable& table, const Measure& measure) {
   std::vector<double> values(table.rows());
-  const double unit = measure.share ? static_cast<double>(run_cycles(run)) : 1;
+  const double unit = measure.quantity == Quantity::share ? static_cast<double>(run_cycles(run)) : 1;
   for (const char* name : measure.columns) {
     const std::size_t column = table.column(name);
+    if (measure.quantity == Quantity::joules && !values.empty() && table.text(0, column).empty()) {
+      throw Error(ExitStatus::scenario,
+                  fmt::format("{}: {} of this run is not modelled; figures of wafer.energy say what work costs",
+                              table.path().string(), measure.label));
+    }
     for (std::size_t row = 0; row < values.size(); ++row) {
-      values[row] += static_cast<double>(table.whole(row, column)) / unit;
+      values[row] += measure.quantity == Quantity::joules ? table.number(row, column)
+                                                          : static_cast<double>(table.whole(row, column)) / unit;
     }
   }
   return values;
 }
-
 
 std::set<std::uint64_t> dead_tiles(const RunTables& run) {
   std::set<std::uint64_t> places;
@@ -262,7 +281,8 @@ std::vector<std::string> link_measures() { return names_of(measures_of_links());
 std::string draw_heatmap_picture(const RunTables& run, const std::string& name, const std::string& links) {
   const Measure& measure = find(measures(), name, "--measure");
   const std::vector<double> values = values_of(run, run.tiles, measure);
-  const Scale scale = scale_of(measure.share ? fmt::format("{} (share of cycles)", measure.label) : measure.label, measure.share,
+  const bool share = measure.quantity == Quantity::share;
+  const Scale scale = scale_of(share ? fmt::format("{} (share of cycles)", measure.label) : measure.label, measure.quantity,
                                colours::kTileRamp, values);
   const std::set<std::uint64_t> dead = dead_tiles(run);
   std::vector<LegendItem> legend;
@@ -278,7 +298,7 @@ std::string draw_heatmap_picture(const RunTables& run, const std::string& name, 
   if (!links.empty()) {
     const Measure& load = find(measures_of_links(), links, "--links");
     const std::vector<double> loads = values_of(run, run.links, load);
-    const Scale link_scale = scale_of(load.label, load.share, colours::kLinkRamp, loads);
+    const Scale link_scale = scale_of(load.label, load.quantity, colours::kLinkRamp, loads);
     draw_links(svg, run, layout, loads, link_scale);
     draw_bar(svg, link_scale, bar_top + kBarBlock, "links");
   }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "models/energy.h"
 #include "report/run_tables.h"
 #include "report/terminal_canvas.h"
 #include "workloads/plan.h"
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 /// How a measure is written, and how it differs: fractions by percentage points, all else in percent.
-enum class Unit { seconds, count, bytes, fraction };
+enum class Unit { seconds, count, bytes, fraction, joules, watts };
 
 struct Row {
   std::string title;
@@ -50,8 +51,15 @@ std::vector<Row> rows_of() {
                                  {"busiest link", at("/network/max_link_utilization"), Unit::fraction},
                                  {"mean of all links", at("/network/mean_link_utilization"), Unit::fraction},
                                  {"messages", at("/network/messages"), Unit::count},
-                                 {"packet-hops", at("/network/packet_hops"), Unit::count}};
+                                 {"packet-hops", at("/network/packet_hops"), Unit::count},
+                                 {"energy", at("/energy/total_joules"), Unit::joules, true},
+                                 {"mean power", at("/energy/average_watts"), Unit::watts, true},
+                                 {"energy of a token", at("/energy/joules_per_token"), Unit::joules, true}};
   rows.insert(rows.end(), rest.begin(), rest.end());
+  for (std::size_t i = 0; i < models::kEnergyParts; ++i) {
+    const std::string part = models::to_string(static_cast<models::EnergyPart>(i));
+    rows.push_back({"energy, " + part, Json::json_pointer("/energy/by_part/" + part), Unit::joules, true});
+  }
   return rows;
 }
 
@@ -84,6 +92,10 @@ std::string value_text(double value, Unit unit) {
       return human_bytes(static_cast<Bytes>(value));
     case Unit::fraction:
       return percent(value);
+    case Unit::joules:
+      return human_unit(value, "J");
+    case Unit::watts:
+      return human_unit(value, "W");
     case Unit::count:
       break;
   }

@@ -96,9 +96,9 @@ void write_run(const fs::path& directory, const RunContext& run, const Streamed&
   remove_file(directory / kReportFile);  // of the run before, too
   if (!streamed.messages) remove_file(directory / kMessagesFile);
   if (!streamed.timeline) remove_file(directory / kTimelineFile);
-  write_tiles(directory / kTilesFile, run.measurements, run.mesh);
+  write_tiles(directory / kTilesFile, run.measurements, run.mesh, run.summary.energy);
   write_ranks(directory / kRanksFile, run.plan, run.mapping, run.mesh);
-  write_links(directory / kLinksFile, run.measurements, run.mesh);
+  write_links(directory / kLinksFile, run.measurements, run.mesh, run.summary.energy);
   write_steps(directory / kStepsFile, run.measurements);
   if (run.measurements.memory.empty()) {
     remove_file(directory / kMemoryFile);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "report/check_report.h"
@@ -40,6 +41,11 @@ std::string time_text(const SearchReport& report, const std::optional<Cycle>& cy
   return cycles ? human_seconds(seconds(report, *cycles)) : "-";
 }
 
+std::string joules_text(const std::optional<double>& joules) { return joules ? human_unit(*joules, "J") : "-"; }
+
+/// Empty where there is none.
+std::string joules_cell(const std::optional<double>& joules) { return joules ? fmt::format("{}", *joules) : ""; }
+
 bool other_routing(const SearchResult& search, const SearchedPlan& plan) {
   return plan.point.routing != search.plans[plan.base].point.routing;
 }
@@ -67,17 +73,20 @@ std::vector<std::string> plan_row(const SearchReport& report, const SearchedPlan
   std::string error = "-";
   if (plan.simulated) error = fmt::format("{:+.2f} %", 100 * (predicted / static_cast<double>(*plan.simulated) - 1));
   const double rate = static_cast<double>(report.tokens) / seconds(report, cycles_of(plan));
-  return {analysis::plan_text(plan.point),
-          time_text(report, plan.simulated),
-          time_text(report, plan.verdict.cycles),
-          error,
-          human_count(static_cast<std::uint64_t>(rate)),
-          human_bytes(plan.verdict.memory.peak_bytes)};
+  std::vector<std::string> row{analysis::plan_text(plan.point),
+                               time_text(report, plan.simulated),
+                               time_text(report, plan.verdict.cycles),
+                               error,
+                               human_count(static_cast<std::uint64_t>(rate)),
+                               human_bytes(plan.verdict.memory.peak_bytes)};
+  if (energy_modelled(report)) row.push_back(joules_text(plan.simulated_joules ? plan.simulated_joules : plan.verdict.joules));
+  return row;
 }
 
 std::string fastest_text(const SearchReport& report) {
   const SearchResult& search = report.searches.front();
   Table table{{"plan", "simulated", "predicted", "error", "tokens/s", "memory"}};
+  if (energy_modelled(report)) table.front().push_back("energy");
   std::vector<std::string> places;
   for (const std::size_t number : shown_plans(search)) {
     table.push_back(plan_row(report, search.plans[number]));
@@ -118,13 +127,17 @@ std::string baselines_text(const SearchReport& report) {
 std::string front_text(const SearchReport& report) {
   const std::vector<std::size_t> front = pareto_front(report);
   if (front.size() < 2) return {};
+  const bool energy = energy_modelled(report);
   Table table{{"plan", "predicted", "memory"}};
+  if (energy) table.front().push_back("energy");
   for (std::size_t i = 0; i < std::min(kShown, front.size()); ++i) {
     const SearchedPlan& plan = report.searches.front().plans[front[i]];
     table.push_back(
         {analysis::plan_text(plan.point), time_text(report, plan.verdict.cycles), human_bytes(plan.verdict.memory.peak_bytes)});
+    if (energy) table.back().push_back(joules_text(plan.verdict.joules));
   }
-  std::string text = "\nFaster for more memory: the Pareto front\n" + aligned(table, 1);
+  std::string text = fmt::format("\nFaster for more memory{}: the Pareto front\n", energy ? " or energy" : "");
+  text += aligned(table, 1);
   if (front.size() > kShown) text += fmt::format("  and {} more in {}\n", front.size() - kShown, kSearchTable);
   return text;
 }
@@ -191,26 +204,58 @@ std::string reason_of(const SearchReport& report, const SearchedPlan& plan) {
   return {};
 }
 
-std::vector<std::size_t> pareto_front(const SearchReport& report) {
+double measure_of(const SearchedPlan& plan, PlanMeasure measure) {
+  switch (measure) {
+    case PlanMeasure::time:
+      return static_cast<double>(plan.verdict.cycles);
+    case PlanMeasure::memory:
+      return static_cast<double>(plan.verdict.memory.peak_bytes);
+    case PlanMeasure::energy:
+      return plan.verdict.joules.value_or(0);
+  }
+  return 0;
+}
+
+bool energy_modelled(const SearchReport& report) {
   const std::vector<SearchedPlan>& plans = report.searches.front().plans;
-  std::vector<std::size_t> order;
+  return std::any_of(plans.begin(), plans.end(), [](const SearchedPlan& plan) { return plan.fits() && plan.verdict.joules; });
+}
+
+std::vector<std::size_t> pareto_front(const SearchReport& report, std::span<const PlanMeasure> measures) {
+  const std::vector<SearchedPlan>& plans = report.searches.front().plans;
+  const auto key = [&](std::size_t i) {
+    std::vector<double> values;
+    for (const PlanMeasure measure : measures) values.push_back(measure_of(plans[i], measure));
+    return values;
+  };
+  std::vector<std::pair<std::vector<double>, std::size_t>> order;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i].fits()) order.push_back(i);
+    if (plans[i].fits()) order.emplace_back(key(i), i);
   }
-  const auto key = [&](std::size_t i) { return std::pair{plans[i].verdict.cycles, plans[i].verdict.memory.peak_bytes}; };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  std::vector<std::size_t> front;
-  for (const std::size_t i : order) {
-    if (front.empty() || plans[i].verdict.memory.peak_bytes < plans[front.back()].verdict.memory.peak_bytes) front.push_back(i);
+  std::sort(order.begin(), order.end());
+  // In this order only those before can be at least as good in everything, and one of these that is itself on the front.
+  std::vector<std::pair<std::vector<double>, std::size_t>> front;
+  for (const auto& [values, number] : order) {
+    const bool beaten = std::any_of(front.begin(), front.end(), [&own = values](const auto& other) {
+      return std::equal(own.begin(), own.end(), other.first.begin(), [](double a, double b) { return b <= a; });
+    });
+    if (!beaten) front.emplace_back(values, number);
   }
-  return front;
+  std::vector<std::size_t> numbers;
+  for (const auto& [values, number] : front) numbers.push_back(number);
+  return numbers;
+}
+
+std::vector<std::size_t> pareto_front(const SearchReport& report) {
+  constexpr std::array kAll{PlanMeasure::time, PlanMeasure::memory, PlanMeasure::energy};
+  return pareto_front(report, std::span(kAll).first(energy_modelled(report) ? 3 : 2));
 }
 
 std::string search_csv(const SearchReport& report) {
   std::string text =
       "plan,search,base,dp,ep,tp,tatp,sp,sp_degree,pp,schedule,virtual_stages,zero,recompute,microbatch,mapping,routing,tiles,"
       "outcome,"
-      "peak_bytes,capacity_bytes,predicted_cycles,simulated_cycles,pareto,reason\n";
+      "peak_bytes,capacity_bytes,predicted_cycles,simulated_cycles,predicted_joules,simulated_joules,pareto,reason\n";
   const std::vector<std::size_t> front = pareto_front(report);
   std::size_t first = 1;
   for (std::size_t s = 0; s < report.searches.size(); ++s) {
@@ -220,14 +265,15 @@ std::string search_csv(const SearchReport& report) {
       const workloads::PlanSpec& spec = plan.point.plan;
       const bool refused = plan.verdict.outcome == PlanVerdict::Outcome::refused;
       const bool on_front = s == 0 && std::find(front.begin(), front.end(), i) != front.end();
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first + i,
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first + i,
                           to_string(search.family), first + plan.base, spec.dp, spec.ep, spec.tp, spec.tatp,
                           workloads::to_string(spec.sp), spec.sp_degree, spec.pp, workloads::to_string(spec.schedule),
                           spec.virtual_stages, spec.zero, workloads::to_string(plan.point.training.recompute),
                           plan.point.training.microbatch, csv_cell(analysis::mapping_text(spec)), plan.point.routing,
                           spec.tiles_used(), outcome_word(plan), refused ? "" : std::to_string(plan.verdict.memory.peak_bytes),
                           report.capacity, plan.fits() ? std::to_string(plan.verdict.cycles) : "",
-                          plan.simulated ? std::to_string(*plan.simulated) : "", on_front ? 1 : 0,
+                          plan.simulated ? std::to_string(*plan.simulated) : "", joules_cell(plan.verdict.joules),
+                          joules_cell(plan.simulated_joules), on_front ? 1 : 0,
                           csv_cell(reason_of(report, plan)));
     }
     first += search.plans.size();

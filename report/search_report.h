@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,15 +46,25 @@ Cycle cycles_of(const analysis::SearchedPlan& plan);
 /// Why a plan was not predicted or simulated; empty when it was.
 std::string reason_of(const SearchReport& report, const analysis::SearchedPlan& plan);
 
-/// Plans that fit and than which none is both faster and smaller, by predictions and memory bounds of the first search, the
-/// fastest first.
+/// What plans are compared by: less is better.
+enum class PlanMeasure : std::uint8_t { time, memory, energy };
+/// By prediction and memory bound; cycles, bytes, joules. The plan fits; energy is 0 where it is not modelled.
+double measure_of(const analysis::SearchedPlan& plan, PlanMeasure measure);
+/// Some plan of the first search that fits has an energy; then all have.
+bool energy_modelled(const SearchReport& report);
+
+/// Plans of the first search that fit and than which no other is better in one of the measures without being worse in another,
+/// the fastest first; of several that are equal in all, the first.
+std::vector<std::size_t> pareto_front(const SearchReport& report, std::span<const PlanMeasure> measures);
+/// By time and memory, and by energy where it is modelled.
 std::vector<std::size_t> pareto_front(const SearchReport& report);
 
 /// A row for each plan that was looked at.
 std::string search_csv(const SearchReport& report);
 /// What was looked at, the fastest plans, the gain over each baseline, and the Pareto front, for people.
 std::string search_text(const SearchReport& report);
-/// Time over memory, as SVG: the plans, the front, what was simulated, the best of each baseline.
+/// Time over memory, and below over energy where it is modelled, as SVG: the plans, the front, what was simulated, the best of
+/// each baseline.
 std::string search_picture(const SearchReport& report);
 
 }  // namespace wafersim::report

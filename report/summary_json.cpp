@@ -93,6 +93,20 @@ Json network_block(const RunContext& run) {
           {"hotspots", hotspots}};
 }
 
+Json energy_block(const std::optional<analysis::EnergySummary>& energy) {
+  if (!energy) return nullptr;
+  Json by_part = Json::object();
+  for (const analysis::EnergySummary::Part& part : energy->parts) by_part[models::to_string(part.part)] = part.joules;
+  Json missing = Json::array();
+  for (const models::EnergyPart part : energy->not_modelled) missing.push_back(models::to_string(part));
+  return {{"total_joules", energy->joules},
+          {"average_watts", optional_value(energy->watts)},
+          {"joules_per_token", optional_value(energy->joules_per_token)},
+          {"by_part", by_part},
+          {"unused_tiles_joules", energy->unused_tiles_joules},
+          {"not_modelled", missing}};
+}
+
 /// What a tile and a link can do at most.
 Json machine_block(const models::HardwareModel& hardware) {
   const auto& sram = hardware.sram_bytes_per_cycle;
@@ -157,7 +171,7 @@ std::string summary_text(const RunContext& run) {
   json["hidden_communication"] = optional_value(summary.hidden_communication);
   json["memory"] = memory_block(summary.memory, run.mesh);
   json["network"] = network_block(run);
-  json["energy"] = nullptr;
+  json["energy"] = energy_block(summary.energy);
   json["machine"] = machine_block(run.hardware);
   json["plan"] = plan_block(run);
   json["scenario"] = Json::parse(run.scenario_json);

@@ -124,6 +124,23 @@ void draw_memory(Canvas& canvas, const RunContext& run) {
       canvas.paint(Ink::dim, "  largest of any tile, class by class; a full bar is the capacity of a tile"));
 }
 
+void draw_energy(Canvas& canvas, const std::optional<analysis::EnergySummary>& energy) {
+  if (!energy) return;
+  std::string title = "Energy: " + human_unit(energy->joules, "J");
+  if (energy->watts) title += ", " + human_unit(*energy->watts, "W") + " in the mean";
+  if (energy->joules_per_token) title += ", " + human_unit(*energy->joules_per_token, "J") + " a token";
+  canvas.section(title);
+  for (const analysis::EnergySummary::Part& part : energy->parts) {
+    const double share = energy->joules > 0 ? part.joules / energy->joules : 0;
+    canvas.line(fmt::format("  {:<8}{:>10}{:>9}  {}", models::to_string(part.part), human_unit(part.joules, "J"), percent(share),
+                            canvas.bar(Ink::memory, share, 40)));
+  }
+  if (energy->not_modelled.empty()) return;
+  std::vector<std::string> missing;
+  for (const models::EnergyPart part : energy->not_modelled) missing.emplace_back(models::to_string(part));
+  canvas.line(canvas.paint(Ink::dim, "  not modelled, and not in the sum: " + join(missing)));
+}
+
 /// "tp 80 %, dp 20 %": whose bytes a link carried, largest first.
 std::string axes_text(const analysis::Hotspot& hotspot) {
   std::vector<std::pair<Bytes, std::size_t>> shares;
@@ -201,6 +218,7 @@ std::string terminal_summary(const RunContext& run, const TerminalStyle& style) 
   draw_time(canvas, run.summary);
   draw_communication(canvas, run.summary);
   draw_memory(canvas, run);
+  draw_energy(canvas, run.summary.energy);
   draw_links(canvas, run.summary.network);
   if (run.path) draw_path(canvas, *run.path, run.mesh);
   draw_loads(canvas, run.loads);

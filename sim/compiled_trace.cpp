@@ -67,6 +67,7 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
     if (op.kind == OpKind::vector) out.in_order[static_cast<std::size_t>(Engine::vector)].push_back(i);
     if (op.kind == OpKind::matrix || op.kind == OpKind::vector || op.kind == OpKind::reduce) {
       const workloads::Work& work = trace.works.at(op.work);
+      out.work.add(op.kind, work);
       compiled.sram_cycles = 0;
       compiled.compute_cycles = op.kind == OpKind::matrix ? cost.gemm(work.gemm) : cost.vector(work.vector_flops);
       if (hardware.sram_bytes_per_cycle) compiled.sram_cycles = cycles_at_rate(work.sram_bytes, *hardware.sram_bytes_per_cycle);
@@ -90,6 +91,31 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
 
 }  // namespace
 
+WorkTotals& WorkTotals::operator+=(const WorkTotals& other) {
+  matrix_flops += other.matrix_flops;
+  vector_flops += other.vector_flops;
+  sram_bytes += other.sram_bytes;
+  return *this;
+}
+
+WorkTotals& WorkTotals::operator-=(const WorkTotals& other) {
+  matrix_flops -= other.matrix_flops;
+  vector_flops -= other.vector_flops;
+  sram_bytes -= other.sram_bytes;
+  return *this;
+}
+
+void WorkTotals::add(OpKind kind, const workloads::Work& work) {
+  if (kind == OpKind::matrix) {
+    matrix_flops += work.gemm.flops();
+  } else if (kind == OpKind::vector || kind == OpKind::reduce) {
+    vector_flops += work.vector_flops;
+  } else {
+    return;
+  }
+  sram_bytes += work.sram_bytes;
+}
+
 std::uint64_t step_key(workloads::MatchScope scope, const workloads::Step& step) {
   Op op;
   op.scope = scope;
@@ -112,7 +138,11 @@ CompiledTrace::CompiledTrace(const workloads::Trace& trace, const models::Hardwa
   std::vector<std::uint64_t> program_operations;
   for (const workloads::Program& program : trace.programs) {
     std::uint64_t operations = 0;
-    for (const workloads::Step& step : program.steps) operations += trace.templates.at(step.step_template).ops.size();
+    WorkTotals& work = program_work_.emplace_back();
+    for (const workloads::Step& step : program.steps) {
+      operations += trace.templates.at(step.step_template).ops.size();
+      work += templates_[step.step_template].work;
+    }
     program_operations.push_back(operations);
   }
   for (const workloads::TileBinding& binding : trace.tiles) total_operations_ += program_operations.at(binding.program);

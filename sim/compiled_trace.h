@@ -44,6 +44,17 @@ static_assert(sizeof(CompiledOp) == 48);
 std::uint64_t step_key(workloads::MatchScope scope, const workloads::Step& step);
 std::uint64_t channel_key(const workloads::Op& op);
 
+/// What operations do, whenever they do it; FLOPs and bytes of workloads::Work summed.
+struct WorkTotals {
+  std::uint64_t matrix_flops = 0;
+  std::uint64_t vector_flops = 0;
+  Bytes sram_bytes = 0;
+  WorkTotals& operator+=(const WorkTotals& other);
+  WorkTotals& operator-=(const WorkTotals& other);
+  /// Adds an operation; one that does not compute does nothing.
+  void add(workloads::OpKind kind, const workloads::Work& work);
+};
+
 /// A template made ready to run: what completes what, and what each operation costs on this machine. An operation that follows
 /// streamed receives waits for what these wait for instead.
 struct CompiledTemplate {
@@ -54,6 +65,7 @@ struct CompiledTemplate {
   std::vector<std::uint32_t> roots;                  ///< operations without dependencies
   std::array<std::vector<std::uint32_t>, kEngines> in_order;  ///< matrix and vector operations in program order
   std::uint32_t result_count = 0;                    ///< operations that are not detached
+  WorkTotals work;                                   ///< of all operations
 };
 
 /// A trace made ready to run; shared by all cores.
@@ -64,6 +76,8 @@ class CompiledTrace {
 
   const workloads::Trace& trace() const { return trace_; }
   const CompiledTemplate& step_template(std::uint32_t index) const { return templates_[index]; }
+  /// Of all steps of a program.
+  const WorkTotals& program_work(std::uint32_t program) const { return program_work_[program]; }
   /// Operations of all tiles, for progress.
   std::uint64_t total_operations() const { return total_operations_; }
 
@@ -71,6 +85,7 @@ class CompiledTrace {
   const workloads::Trace& trace_;
   Arena arena_;  ///< what is read for every operation: on huge pages
   std::vector<CompiledTemplate> templates_;
+  std::vector<WorkTotals> program_work_;
   std::uint64_t total_operations_ = 0;
 };
 

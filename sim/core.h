@@ -34,8 +34,8 @@ class Core : public CorePorts, public CoreIf {
   virtual bool finished() const = 0;
   /// What the core is at, for reports of stalls and overflows: "layer.forward, layer 3, microbatch 2".
   virtual std::string describe() const = 0;
-  /// Fills `cycles`, the busy cycles of the engines and `operations`. `end` is the length of the run; the cycles must sum to
-  /// it.
+  /// Fills `cycles`, the busy cycles of the engines and `operations`, and what energy is counted from: FLOPs, and bytes of SRAM
+  /// and DRAM. `end` is the length of the run; the cycles must sum to it.
   virtual void measure(Cycle end, TileMeasurement& out) = 0;
 };
 

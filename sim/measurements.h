@@ -33,6 +33,12 @@ struct TileMeasurement {
   Cycle vector_busy = 0;
   Cycle communicating = 0;          ///< cycles with a message in flight to or from the tile
   std::uint64_t operations = 0;
+  std::uint64_t matrix_flops = 0;   ///< of operations that have started, like the three values below
+  std::uint64_t vector_flops = 0;
+  Bytes core_sram_bytes = 0;        ///< that operations read and write
+  Bytes dram_bytes = 0;
+  Bytes bytes_injected = 0;         ///< packets into the network; a multicast once for each port that it leaves by
+  Bytes bytes_ejected = 0;          ///< packets out of the network
   std::uint64_t messages_sent = 0;
   std::uint64_t messages_received = 0;
   Bytes bytes_sent = 0;             ///< a multicast counts once

@@ -236,6 +236,7 @@ void Nic::inject(unsigned lane_index, std::uint32_t message_index, std::uint32_t
   lanes_.credit(lane, packet.vc).take(network_.buffered(packet.bytes));
   if (hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
   ++packets_injected_;
+  bytes_injected_ += packet.bytes;
   if (message.injected == kNever) message.injected = now;
   message.bytes_to_inject -= packet.bytes;
 
@@ -298,6 +299,7 @@ void Nic::eject(std::uint32_t index, Cycle head_at, const ExactTime& tail_at) {
       packet.multicast ? network_.multicasts.message_at(packet.destination, tile_) : packet.message;
   Message& message = network_.messages[message_index];
   if (network_.hardware.sram_bytes_per_cycle) sram_->nic_access(packet.bytes);
+  bytes_ejected_ += packet.bytes;
   message.bytes_to_eject -= packet.bytes;
   message.queued += packet.queued;
   const Cycle tail = tail_at.ceil() + network_.hardware.ejection_cycles;
@@ -437,6 +439,10 @@ void Nic::measure(Cycle end, TileMeasurement& out) {
   out.bytes_sent = bytes_sent_;
   out.bytes_copied = bytes_copied_;
   out.bytes_received = bytes_received_;
+  // On the ideal network there are no packets.
+  const bool ideal = network_.hardware.fidelity == models::Fidelity::ideal;
+  out.bytes_injected = ideal ? bytes_sent_ : bytes_injected_;
+  out.bytes_ejected = ideal ? bytes_received_ : bytes_ejected_;
   out.communicating = network_.flights[tile_].total(end);
 }
 

@@ -59,6 +59,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   std::uint64_t messages_sent_ = 0;
   std::uint64_t messages_received_ = 0;
   std::uint64_t packets_injected_ = 0;
+  Bytes bytes_injected_ = 0;
+  Bytes bytes_ejected_ = 0;
   Bytes bytes_sent_ = 0;
   Bytes bytes_copied_ = 0;  ///< for the second and later receivers of multicasts
   Bytes bytes_received_ = 0;

@@ -362,7 +362,7 @@ void Simulation::Parts::measure_tiles(Measurements& out) const {
     tile->sram->measure(measurement);
     out.packets += tile->nic->packets_injected();
     out.messages += measurement.messages_sent;
-    if (const auto* core = dynamic_cast<const TraceCore*>(tile->core)) out.matrix_flops += core->matrix_flops();
+    out.matrix_flops += measurement.matrix_flops;
     out.tiles.push_back(measurement);
   }
   for (const workloads::TileBinding& binding : trace.trace().tiles) {

@@ -212,6 +212,8 @@ void Nic::visit(Archive& archive) {
   archive.counter(messages_sent_);
   archive.counter(messages_received_);
   archive.counter(packets_injected_);
+  archive.counter(bytes_injected_);
+  archive.counter(bytes_ejected_);
   archive.counter(bytes_sent_);
   archive.counter(bytes_received_);
 }
@@ -314,7 +316,7 @@ void TraceCore::visit(Archive& archive, Cycle nic_total) {
   account_.visit(archive);
   for (Cycle& cycles : busy_) archive.counter(cycles);
   archive.counter(operations_);
-  archive.counter(matrix_flops_);
+  archive.counter(dram_bytes_);
   if constexpr (Archive::kReads) restore_results();
 }
 

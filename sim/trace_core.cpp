@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "base/error.h"
@@ -400,10 +401,9 @@ void TraceCore::start(Engine engine, OpRef ref) {
   const Cycle compute = code.ops[ref.op].compute_cycles;
   const Cycle sram_cycles = code.ops[ref.op].sram_cycles;
   Bytes dram_bytes = 0;
-  if (engine == Engine::matrix || uses_dram_) {
-    const workloads::Work& work = trace_.trace().works[code.source->ops[ref.op].work];
-    if (engine == Engine::matrix) matrix_flops_ += work.gemm.flops();
-    if (uses_dram_) dram_bytes = through_dram(work);
+  if (uses_dram_) {
+    dram_bytes = through_dram(trace_.trace().works[code.source->ops[ref.op].work]);
+    dram_bytes_ += dram_bytes;
   }
   if (compute == 0 && sram_cycles == 0 && dram_bytes == 0) {
     if (path_ != nullptr) [[unlikely]] path_->engine_passed(engine, ref.token(), calendar_.now());
@@ -448,12 +448,44 @@ std::string TraceCore::describe() const {
   return workloads::step_text(trace_.trace(), binding_, static_cast<std::int32_t>(slots_[order_.front()].step));
 }
 
+/// Of steps that are over all operations, so nothing has to be counted while they run.
+WorkTotals TraceCore::work() const {
+  if (finished()) return trace_.program_work(binding_.program);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> ready;  // reductions that have not started
+  for (auto left = reductions_; !left.empty(); left.pop()) ready.emplace(left.top().step, left.top().op.op);
+  const auto has_started = [&ready](const OpenStep& open, std::uint32_t op) {
+    if (open.waiting[op] != 0) return false;
+    const OpKind kind = open.code->ops[op].kind;
+    if (kind == OpKind::reduce) return !ready.contains({open.step, op});
+    const auto engine = static_cast<std::size_t>(kind == OpKind::matrix ? Engine::matrix : Engine::vector);
+    const std::vector<std::uint32_t>& list = open.code->in_order[engine];
+    return open.cursor[engine] == list.size() || op < list[open.cursor[engine]];
+  };
+  WorkTotals total;
+  for (std::uint32_t step = 0; step < next_step_; ++step) total += trace_.step_template(program_.steps[step].step_template).work;
+  for (const std::uint32_t slot : order_) {
+    const OpenStep& open = slots_[slot];
+    total -= open.code->work;
+    for (std::uint32_t op = 0; op < open.code->ops.size(); ++op) {
+      const OpKind kind = open.code->ops[op].kind;
+      const bool computes = kind == OpKind::matrix || kind == OpKind::vector || kind == OpKind::reduce;
+      if (computes && has_started(open, op)) total.add(kind, trace_.trace().works[open.code->source->ops[op].work]);
+    }
+  }
+  return total;
+}
+
 void TraceCore::measure(Cycle end, TileMeasurement& out) {
   account_.finish(end);
   out.cycles = account_.cycles();
   out.matrix_busy = busy_[static_cast<std::size_t>(Engine::matrix)];
   out.vector_busy = busy_[static_cast<std::size_t>(Engine::vector)];
   out.operations = operations_;
+  const WorkTotals done = work();
+  out.matrix_flops = done.matrix_flops;
+  out.vector_flops = done.vector_flops;
+  out.core_sram_bytes = done.sram_bytes;
+  out.dram_bytes = dram_bytes_;
 }
 
 }  // namespace wafersim::sim

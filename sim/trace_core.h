@@ -62,7 +62,7 @@ class TraceCore final : public Core, public Client {
   bool finished() const override { return next_step_ == program_.steps.size() && order_.empty(); }
   std::string describe() const override;
   void measure(Cycle end, TileMeasurement& out) override;
-  std::uint64_t matrix_flops() const { return matrix_flops_; }
+  WorkTotals work() const;  ///< of the operations that have started
   /// Tells `activity` of charged cycles, steps and operations. Before the run.
   void record(TileActivity& activity) {
     activity_ = &activity;
@@ -183,7 +183,7 @@ class TraceCore final : public Core, public Client {
   ShortList<OpenStep, 2> slots_;
   const workloads::TileBinding& binding_;
   const CompiledTrace& trace_;
-  std::uint64_t matrix_flops_ = 0;
+  Bytes dram_bytes_ = 0;         ///< of operations that have started
   const workloads::Program& program_;
   const bool uses_dram_;  ///< some class may lie there
   std::pmr::memory_resource& tables_;

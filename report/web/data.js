@@ -2,9 +2,9 @@
 //
 //   summary       summary.json
 //   mesh          rows, cols, dead_tiles (names)
-//   tiles         by used tile: id (y * cols + x), stage, group, cycles.<kind>, busy cycles, bytes, peak, peak_by_class.<class>
+//   tiles         by used tile: id (y * cols + x), stage, group, cycles.<kind>, busy cycles, bytes, peak, peak_by_class.<class>, energy (joules; null when not modelled)
 //   ranks         <axis>: rank of each used tile; null when unknown
-//   links         by live link: id (tile * 8 + direction: north, east, south, west, express links after these), to (tile), bytes, packets, busy, queue, by_axis.<axis>
+//   links         by live link: id (tile * 8 + direction: north, east, south, west, express links after these), to (tile), bytes, packets, busy, queue, energy, by_axis.<axis>
 //   steps         columns of the steps shown, with kinds and passes as words
 //   memory        by recorded tile: cycle, total, bytes.<class>
 //   windows       tiles.<kind>: 255ths of the window's cycles by tile and window, base64; links likewise, by `row` of links

@@ -16,6 +16,16 @@ function scaled(value, base, units) {
 
 export const bytes = (value) => scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
 export const short = (value) => scaled(value, 1000, ["", "k", "M", "G", "T", "P"]);
+/** Of at least a trillionth: joules, watts. */
+function withUnit(value, unit) {
+  if (value === 0) return `0 ${unit}`;
+  const prefixes = ["p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"];
+  const step = Math.min(Math.max(Math.floor(Math.log10(Math.abs(value) * 1.0005) / 3 + 1e-12), -4), 6);
+  return `${threeDigits(value / 1000 ** step)} ${prefixes[step + 4]}${unit}`;
+}
+
+export const joules = (value) => withUnit(value, "J");
+export const watts = (value) => withUnit(value, "W");
 export const count = (value) => Math.round(value).toLocaleString("en-US");
 
 export function percent(share) {

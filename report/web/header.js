@@ -13,7 +13,7 @@ function figure(name, value, more, state) {
 
 function figures(run) {
   const { summary } = run;
-  const { memory, iterations } = summary;
+  const { memory, iterations, energy } = summary;
   const iteration = iterations.mean_cycles ?? summary.cycles;
   const used = memory.peak_bytes / memory.capacity_bytes;
   return element("div", { class: "figures" },
@@ -24,7 +24,10 @@ function figures(run) {
     figure("Exposed communication", format.percent(summary.communication_share),
       summary.hidden_communication === null ? "no messages" : `${format.percent(summary.hidden_communication)} of the time in flight is hidden`),
     figure(memory.fits ? "Memory fits" : "Memory does not fit", format.percent(used),
-      `${format.bytes(memory.peak_bytes)} of ${format.bytes(memory.capacity_bytes)} in ${memory.peak_tile}`, memory.fits ? "good" : "bad"));
+      `${format.bytes(memory.peak_bytes)} of ${format.bytes(memory.capacity_bytes)} in ${memory.peak_tile}`, memory.fits ? "good" : "bad"),
+    energy && figure("Energy", format.joules(energy.total_joules),
+      [energy.average_watts !== null && `${format.watts(energy.average_watts)} in the mean`,
+        energy.joules_per_token !== null && `${format.joules(energy.joules_per_token)} a token`].filter(Boolean).join(", ")));
 }
 
 function planText({ summary }) {

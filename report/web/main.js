@@ -9,6 +9,7 @@ import { charts } from "./charts.js";
 import { compare } from "./compare.js";
 import { prepare, read } from "./data.js";
 import { element } from "./dom.js";
+import * as energy from "./energy.js";
 import { header } from "./header.js";
 import * as memory from "./memory.js";
 import * as network from "./network.js";
@@ -21,6 +22,7 @@ import * as wafer from "./wafer.js";
 
 const modules = [
   wafer, timeline, breakdown, { ...path, has: (run) => run.path !== null }, memory, network,
+  { ...energy, has: (run) => Boolean(run.summary.energy) },
   { ...roofline, has: (run) => run.operations !== null && run.operations.rows.length > 0 },
 ];
 

@@ -43,6 +43,9 @@ export function tileMeasures(run) {
     (tile) => run.tiles.vector_busy[tile] / run.cycles);
   measures.peak = { name: "peak memory", explanation: "largest amount held at the end of a cycle", whole: of("peak"), text: format.bytes };
   measures.sent = { name: "bytes sent", explanation: "by the tile itself, not what passes through", whole: of("bytes_sent"), text: format.bytes };
+  if (run.tiles.energy) {
+    measures.energy = { name: "energy", explanation: "of the tile, its router and the links that leave it, over the whole run", whole: of("energy"), text: format.joules };
+  }
   return measures;
 }
 
@@ -59,6 +62,7 @@ export function linkMeasures(run) {
       whole: (link) => links.queue[link], window: windows && windows.linkQueue,
     },
     bytes: { name: "bytes", explanation: "carried", text: format.bytes, whole: (link) => links.bytes[link] },
+    ...(links.energy && { energy: { name: "energy", explanation: "of the bits carried", text: format.joules, whole: (link) => links.energy[link] } }),
   };
 }
 

@@ -13,7 +13,7 @@ const sections = [["points", "All points", parallel], ["keys", "Two keys", twoKe
 const moreIsBetter = /tokens_per_second|mfu|hfu|accepted|throughput|compute_utilization|hidden|fits|stable|saturation/;
 const isBetter = (measure, a, b) => (moreIsBetter.test(measure) ? a > b : a < b);
 
-const texts = [[/bytes/, format.bytes], [/seconds/, format.seconds], [/^(mfu|hfu|mfu_wafer|compute_utilization|communication_share|hidden_communication|breakdown\.)/, format.percent]];
+const texts = [[/joules|^energy\.by_part/, format.joules], [/watts/, format.watts], [/bytes/, format.bytes], [/seconds/, format.seconds], [/^(mfu|hfu|mfu_wafer|compute_utilization|communication_share|hidden_communication|breakdown\.)/, format.percent]];
 const textOf = (measure) => texts.find(([names]) => names.test(measure))?.[1] ?? format.short;
 
 /** The settings of a point, a line each. */

@@ -43,6 +43,9 @@ TEST(Quantity, ParsesToBaseUnits) {
   EXPECT_EQ(parsed<ComputeRate>("312 TFLOP/s").value, Rational(312'000'000'000'000));
   EXPECT_TRUE(parsed<ComputeRate>("64 FLOP/cycle").per_cycle);
   EXPECT_EQ(parsed<EnergyPerBit>("0.8 pJ/bit").joules, Rational(1, 1'250'000'000'000));
+  EXPECT_EQ(parsed<EnergyPerFlop>("0.5 pJ/FLOP").joules, Rational(1, 2'000'000'000'000));
+  EXPECT_EQ(parsed<Power>("30 mW").watts, Rational(3, 100));
+  EXPECT_EQ(parsed<Power>("15 kW").watts, Rational(15'000));
   EXPECT_EQ(parsed<DataSize>("48 KiB").bytes, 49'152U);
   EXPECT_EQ(parsed<DataSize>("1.5 MB").bytes, 1'500'000U);
 }
@@ -68,6 +71,10 @@ TEST(Quantity, IsWrittenWithTheLargestPrefixAboveOne) {
   expect_written<ComputeRate>("1.5 FLOP/cycle", "1.5 FLOP/cycle");
   expect_written<EnergyPerBit>("0.8 pJ/bit", "800 fJ/bit");
   expect_written<EnergyPerBit>("1.2 pJ/bit", "1.2 pJ/bit");
+  expect_written<EnergyPerFlop>("0.3 pJ/FLOP", "300 fJ/FLOP");
+  expect_written<EnergyPerFlop>("0 pJ/FLOP", "0 J/FLOP");
+  expect_written<Power>("0.03 W", "30 mW");
+  expect_written<Power>("1500 W", "1.5 kW");
   expect_written<DataSize>("49152 B", "48 KiB");
   expect_written<DataSize>("3000 B", "3 kB");
   expect_written<DataSize>("1025 B", "1025 B");
@@ -94,6 +101,9 @@ TEST(Quantity, ErrorsListTheUnitsThatFit) {
             "unit 'minutes' does not fit here; units that fit: s, ms, us, ns, ps, cycles, cycle");
   EXPECT_EQ(error_of<EnergyPerBit>("1 pJ"),
             "unit 'pJ' does not fit here; units that fit: J/bit, nJ/bit, pJ/bit, fJ/bit");
+  EXPECT_EQ(error_of<EnergyPerFlop>("1 pJ/bit"),
+            "unit 'pJ/bit' does not fit here; units that fit: J/FLOP, nJ/FLOP, pJ/FLOP, fJ/FLOP");
+  EXPECT_EQ(error_of<Power>("30"), "'30' has no unit; units that fit: MW, kW, W, mW, uW, nW");
   EXPECT_EQ(error_of<ComputeRate>("1 TFLOPS"),
             "unit 'TFLOPS' does not fit here; units that fit: PFLOP/s, TFLOP/s, GFLOP/s, MFLOP/s, FLOP/s, "
             "FLOP/cycle");
@@ -149,6 +159,8 @@ RC_GTEST_PROP(QuantityProperty, WhatIsWrittenIsReadBackExactly, ()) {
   assert_round_trip(Duration{value, by_clock});
   assert_round_trip(ComputeRate{value, by_clock});
   assert_round_trip(EnergyPerBit{value});
+  assert_round_trip(EnergyPerFlop{value});
+  assert_round_trip(Power{value});
   assert_round_trip(DataSize{static_cast<Bytes>(value.num())});
 }
 

@@ -46,6 +46,15 @@ TEST(HumanBytes, ThreeDigitsInBinaryUnits) {
   EXPECT_EQ(human_bytes(std::numeric_limits<Bytes>::max()), "16384 PiB");
 }
 
+TEST(HumanUnit, ThreeDigitsWithPrefix) {
+  EXPECT_EQ(human_unit(0, "J"), "0 J");
+  EXPECT_EQ(human_unit(8e-13, "J"), "0.80 pJ");
+  EXPECT_EQ(human_unit(1.42e-3, "J"), "1.42 mJ");
+  EXPECT_EQ(human_unit(0.99961, "W"), "1.00 W");
+  EXPECT_EQ(human_unit(15'000, "W"), "15.0 kW");
+  EXPECT_EQ(human_unit(2.5e21, "J"), "2500 EJ");
+}
+
 TEST(HumanSeconds, ThreeDigitsWithPrefix) {
   EXPECT_EQ(human_seconds(0), "0.00 ns");
   EXPECT_EQ(human_seconds(2e-7), "200 ns");

@@ -30,11 +30,11 @@ TEST(CsvTables, Tiles) {
       "peak_sram_bytes,peak_dram_bytes,peak_bytes,peak_parameters_bytes,peak_gradients_bytes,"
       "peak_optimizer_bytes,peak_activations_bytes,peak_stream_buffers_bytes,peak_communication_buffers_"
       "bytes,"
-      "static_bytes,final_bytes\n"
+      "static_bytes,final_bytes,matrix_flops,vector_flops,sram_bytes,dram_bytes,nic_bytes,energy_joules\n"
       "tile_0_0,0,0,0,0,600,100,0,0,0,0,0,0,50,250,0.600000,500,100,0.500000,0.100000,400,12,3,4,3000,4000,"
-      "700,0,700,300,100,200,100,0,50,600,600\n"
+      "700,0,700,300,100,200,100,0,50,600,600,3276800,500,19000,2000,7000,\n"
       "tile_1_0,1,0,0,0,400,200,0,0,0,100,0,100,0,200,0.400000,0,0,0.000000,0.000000,600,0,0,0,0,0,"
-      "800,0,800,300,150,200,90,0,70,0,0\n");
+      "800,0,800,300,150,200,90,0,70,0,0,0,0,0,0,0,\n");
 }
 
 TEST(CsvTables, Links) {
@@ -45,9 +45,24 @@ TEST(CsvTables, Links) {
   EXPECT_EQ(
       read_text(directory.path() / "links.csv"),
       "link,x,y,direction,bytes,tp_bytes,tatp_bytes,sp_bytes,ep_bytes,dp_bytes,pp_bytes,none_bytes,packets,"
-      "busy_cycles,utilization,queue_cycles\n"
-      "tile_0_0>tile_1_0,0,0,east,4000,3000,0,0,0,1000,0,0,2,500,0.500000,50\n"
-      "tile_0_0>tile_0_1,0,0,south,0,0,0,0,0,0,0,0,0,0,0.000000,0\n");
+      "busy_cycles,utilization,queue_cycles,energy_joules\n"
+      "tile_0_0>tile_1_0,0,0,east,4000,3000,0,0,0,1000,0,0,2,500,0.500000,50,\n"
+      "tile_0_0>tile_0_1,0,0,south,0,0,0,0,0,0,0,0,0,0,0.000000,0,\n");
+}
+
+TEST(CsvTables, EnergyOfTilesAndLinks) {
+  RunFixture run;
+  run.hardware.energy.matrix = EnergyPerFlop{Rational(1, 1'000'000)};
+  run.hardware.energy.link = EnergyPerBit{Rational(1, 8'000)};
+  const analysis::RunSummary summary = run.summarize();
+  const TestDirectory directory;
+  write_tiles(directory.path() / "tiles.csv", run.measurements, run.mesh, summary.energy);
+  write_links(directory.path() / "links.csv", run.measurements, run.mesh, summary.energy);
+  // 3,276,800 FLOPs and 4,000 bytes east; 4,000 bytes west.
+  EXPECT_NE(read_text(directory.path() / "tiles.csv").find(",7000,7.2768\n"), std::string::npos);
+  EXPECT_NE(read_text(directory.path() / "tiles.csv").find(",0,0,4\n"), std::string::npos);
+  EXPECT_NE(read_text(directory.path() / "links.csv").find(",50,4\n"), std::string::npos);
+  EXPECT_NE(read_text(directory.path() / "links.csv").find(",0.000000,0,0\n"), std::string::npos);
 }
 
 TEST(CsvTables, Steps) {
@@ -83,7 +98,7 @@ TEST(CsvTables, RowsHaveAsManyCellsAsTheHeader) {
   write_tiles(directory.path() / "t", run.measurements, run.mesh);
   std::istringstream lines(read_text(directory.path() / "t"));
   std::string line;
-  while (std::getline(lines, line)) EXPECT_EQ(std::count(line.begin(), line.end(), ','), 36) << line;
+  while (std::getline(lines, line)) EXPECT_EQ(std::count(line.begin(), line.end(), ','), 42) << line;
 }
 
 TEST(CsvTables, MessagesStreamIntoTheirFile) {

@@ -28,6 +28,8 @@ RunFixture staged_run() {
   RunFixture run;
   run.plan.tp = 1;
   run.plan.pp = 2;
+  run.hardware.energy.matrix = EnergyPerFlop{Rational(1, 1'000'000)};
+  run.hardware.energy.link = EnergyPerBit{Rational(1, 8'000)};
   run.measurements.tiles[1].stage = 1;
   run.measurements.tiles[1].group = 1;
   using workloads::Pass;
@@ -172,6 +174,24 @@ TEST_F(Picture, HeatmapOfEveryMeasureHasALabel) {
     PictureRequest request = of(PictureKind::heatmap);
     request.measure = measure;
     EXPECT_EQ(boxes(draw(request), "tile").size(), 2U) << measure;
+  }
+}
+
+TEST_F(Picture, HeatmapOfEnergyNeedsFigures) {
+  PictureRequest request = of(PictureKind::heatmap);
+  request.measure = "energy";
+  const std::string svg = draw(request);
+  EXPECT_TRUE(has(svg, ">4.00 J<")) << "4,000 bytes";
+  EXPECT_TRUE(has(svg, ">7.28 J<")) << "3,276,800 FLOPs and 4,000 bytes";
+  RunFixture without;
+  const TestDirectory directory;
+  write(directory.path() / "none", without);
+  try {
+    draw_heatmap_picture(RunTables(directory.path() / "none"), "energy", "");
+    FAIL() << "an error is expected";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::scenario);
+    EXPECT_NE(std::string(error.what()).find("wafer.energy"), std::string::npos);
   }
 }
 

@@ -41,6 +41,12 @@ sim::TileMeasurement first_tile() {
   tile.vector_busy = 100;
   tile.communicating = 400;
   tile.operations = 12;
+  tile.matrix_flops = 3'276'800;
+  tile.vector_flops = 500;
+  tile.core_sram_bytes = 12'000;
+  tile.dram_bytes = 2'000;
+  tile.bytes_injected = 3000;
+  tile.bytes_ejected = 4000;
   tile.messages_sent = 3;
   tile.messages_received = 4;
   tile.bytes_sent = 3000;

@@ -88,6 +88,27 @@ TEST(SummaryJson, Values) {
   EXPECT_TRUE(json["iterations"]["steady_state_cycles"].is_null());
 }
 
+TEST(SummaryJson, EnergyIsTheSumOfItsParts) {
+  RunFixture run;
+  run.hardware.energy.matrix = EnergyPerFlop{Rational(1, 1 << 20)};
+  run.hardware.energy.link = EnergyPerBit{Rational(1, 1 << 10)};
+  run.hardware.energy.standing = Power{Rational(1'000'000)};
+  const ordered_json energy = json_of(run)["energy"];
+  EXPECT_EQ(keys(energy), (std::vector<std::string>{"total_joules", "average_watts", "joules_per_token", "by_part",
+                                                    "unused_tiles_joules", "not_modelled"}));
+  EXPECT_EQ(keys(energy["by_part"]), (std::vector<std::string>{"matrix", "link", "static"}));
+  EXPECT_EQ(energy["not_modelled"], (std::vector<std::string>{"vector", "sram", "router", "nic"})) << "there is no DRAM";
+  EXPECT_EQ(energy["by_part"]["matrix"], 3'276'800.0 / (1 << 20));
+  EXPECT_EQ(energy["by_part"]["link"], 8.0 * 8000 / (1 << 10));
+  EXPECT_DOUBLE_EQ(energy["by_part"]["static"].get<double>(), 2) << "two tiles, 1 us";
+  const double total = energy["total_joules"].get<double>();
+  EXPECT_DOUBLE_EQ(total, 3'276'800.0 / (1 << 20) + 62.5 + 2);
+  EXPECT_DOUBLE_EQ(energy["average_watts"].get<double>(), total / 1e-6);
+  EXPECT_DOUBLE_EQ(energy["joules_per_token"].get<double>(), total / (4 * 32));
+  run.measurements.partial = true;
+  EXPECT_TRUE(json_of(run)["energy"]["joules_per_token"].is_null());
+}
+
 TEST(SummaryJson, BreakdownReadBackSumsToOne) {
   const ordered_json breakdown = json_of(RunFixture())["breakdown"];
   double sum = 0;

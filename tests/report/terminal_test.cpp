@@ -70,6 +70,18 @@ std::vector<std::string> map_of(const std::string& text) {
   return map;
 }
 
+TEST(Terminal, TellsTheEnergyAndWhatIsNotInIt) {
+  RunFixture run;
+  EXPECT_FALSE(contains(text_of(run, kAscii), "Energy"));
+  run.hardware.energy.link = EnergyPerBit{Rational(1, 8'000'000'000)};
+  run.hardware.energy.standing = Power{Rational(4)};
+  const std::string text = text_of(run, kAscii);
+  // 8,000 bytes over links are 8 uJ; 4 W of two tiles for 1 us as much.
+  EXPECT_TRUE(contains(text, "Energy: 16.0 uJ, 16.0 W in the mean, 125 nJ a token")) << text;
+  EXPECT_TRUE(contains(text, "  static     8.00 uJ   50.0 %  ####################\n")) << text;
+  EXPECT_TRUE(contains(text, "not modelled, and not in the sum: matrix, vector, sram, router, nic")) << text;
+}
+
 TEST(Terminal, SaysWhatMatters) {
   const std::string text = text_of(RunFixture(), kAscii);
   for (const char* part :

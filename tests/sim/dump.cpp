@@ -24,7 +24,9 @@ void put(std::ostream& out, const sim::TileMeasurement& tile) {
       << tile.messages_received << " bytes " << tile.bytes_sent << ' ' << tile.bytes_received << " peaks "
       << tile.peak_sram_bytes << ' ' << tile.peak_dram_bytes << ' ' << tile.peak_bytes << " by_class";
   put_all(out, tile.peak_by_class);
-  out << " final " << tile.final_bytes << ' ' << tile.static_bytes << '\n';
+  out << " final " << tile.final_bytes << ' ' << tile.static_bytes << " work " << tile.matrix_flops << ' ' << tile.vector_flops
+      << ' ' << tile.core_sram_bytes << ' ' << tile.dram_bytes << " nic " << tile.bytes_injected << ' ' << tile.bytes_ejected
+      << '\n';
 }
 
 void put(std::ostream& out, const sim::LinkMeasurement& link) {

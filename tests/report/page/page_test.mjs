@@ -26,6 +26,7 @@ wafer:
   dead_tiles: [tile_2_2]
   sram: {capacity: 64 MiB, bandwidth: 64 B/cycle}
   link: {bandwidth: 64 B/cycle, latency: 1 cycles}
+  energy: {matrix: 0.5 pJ/FLOP, link: 2 pJ/bit, router: 0.1 pJ/bit, static: 1 mW}
 router: {routing: table}
 network: {packet_bytes: 4 KiB}
 model: {layers: 2, hidden: 64, heads: 4, ffn: 256, vocab: 128, context: 32, sequence: 32}
@@ -80,10 +81,33 @@ const tests = {
     const points = await page.evaluate(() => Object.fromEntries([...window.wafersim.charts].map(([name, chart]) => [
       name, chart.getOption().series.map((series) => series.data.length)])));
     assert.deepEqual(Object.keys(points).sort(),
-      ["breakdown", "hidden", "latency", "links", "load", "memory", "memory2", "path", "path_parts", "peaks", "roofline", "steps", "timeline"]);
+      ["breakdown", "energy", "energy-stages", "hidden", "latency", "links", "load", "memory", "memory2", "path", "path_parts", "peaks", "roofline", "steps", "timeline"]);
     for (const [name, series] of Object.entries(points)) {
       assert.ok(series.length > 0 && series.every((length) => length > 0), `${name}: ${series}`);
     }
+  },
+
+  async "tells the energy of the summary by part, stage and tile"(page, summary) {
+    const { energy } = summary;
+    assert.deepEqual(Object.keys(energy.by_part), ["matrix", "link", "router", "static"]);
+    const data = (name) => page.evaluate((of) => window.wafersim.charts.get(of).getOption().series[0].data, name);
+    assert.deepEqual(await data("energy"), Object.values(energy.by_part));
+    const near = (a, b) => assert.ok(Math.abs(a - b) <= 1e-9 * b, `${a} and ${b}`);
+    const sum = (values) => values.reduce((a, b) => a + b);
+    const tiles = csv("full/tiles.csv");
+    near(sum(await data("energy-stages")), sum(tiles.map((row) => Number(row.energy_joules))));
+    near(sum(tiles.map((row) => Number(row.energy_joules))) + energy.unused_tiles_joules, energy.total_joules);
+    near(sum(csv("full/links.csv").map((row) => Number(row.energy_joules))), energy.by_part.link);
+    assert.match(await text(page, "#energy .note"), /not modelled, and not in the sum: vector engine, SRAM, network interfaces/);
+    assert.match(await text(page, '[data-figure="Energy"] .value'), /^[\d.]+ .J$/);
+    await page.locator("#energy details summary").click();
+    assert.match(await text(page, "#energy-parts"), /links.*2 pJ\/bit/);
+    await page.locator("#wafer select").nth(0).selectOption("energy");
+    await page.locator("#wafer select").nth(1).selectOption("energy");
+    await overTile(page, 1, 0);
+    assert.match(await text(page, ".tip"), /energy\s+[\d.]+ .J/);
+    await page.locator("#wafer select").nth(0).selectOption("compute");
+    await page.locator("#wafer select").nth(1).selectOption("busy");
   },
 
   async "tells shares that sum to one and are the summary's"(page, summary) {
@@ -232,7 +256,7 @@ try {
     const plain = await open("plain", { colorScheme: "dark" });
     assert.deepEqual(plain.troubles, []);
     assert.equal(await plain.evaluate(() => document.documentElement.dataset.theme), "dark");
-    assert.deepEqual(await plain.evaluate(() => [...window.wafersim.charts.keys()].sort()), ["breakdown", "hidden", "links", "peaks", "timeline"]);
+    assert.deepEqual(await plain.evaluate(() => [...window.wafersim.charts.keys()].sort()), ["breakdown", "energy", "energy-stages", "hidden", "links", "peaks", "timeline"]);
     assert.equal(await plain.locator("input[type=range]").count(), 0);
   });
   wafersim("run", "s.yaml", "-o", "slow", "--quiet", "--set", "wafer.link.bandwidth=16 B/cycle", "--set", "training.global_batch=8");
