@@ -139,9 +139,12 @@ class Checker {
 
   void check_energy() {
     const models::EnergySpec& energy = scenario_.wafer.energy;
-    if (!sound({"wafer.energy.link", "wafer.energy.reticle_link", "wafer.energy.express_link"})) return;
+    if (!sound({"wafer.energy.link", "wafer.energy.reticle_link", "wafer.energy.wafer_link", "wafer.energy.express_link"})) {
+      return;
+    }
     if (!energy.link) {
       for (const auto& [value, key] : {std::pair{&energy.reticle_link, "wafer.energy.reticle_link"},
+                                       std::pair{&energy.wafer_link, "wafer.energy.wafer_link"},
                                        std::pair{&energy.express_link, "wafer.energy.express_link"}}) {
         if (*value) fail(key, "plain links have no figure; give wafer.energy.link too");
       }

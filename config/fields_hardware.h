@@ -157,6 +157,7 @@ void fields(Visitor& visit, models::EnergySpec& spec) {
   figure("dram", "Of a bit that is read from DRAM or written to it.", spec.dram);
   figure("link", "Of a bit over a link between neighbouring tiles; longer links in proportion to their length.", spec.link);
   figure("reticle_link", "The same of a link over a border of reticles, at least the link's, which none is.", spec.reticle_link);
+  figure("wafer_link", "Of a bit over a link from wafer to wafer; none is the link's.", spec.wafer_link);
   figure("express_link", "Of a bit over an express link; none is that of plain links over the same tiles.", spec.express_link);
   figure("router", "Of a bit that passes a router, from an input to an output.", spec.router);
   figure("nic", "Of a bit that leaves a tile by its network interface, or comes in by it.", spec.nic);

@@ -93,6 +93,9 @@ double EnergySpec::link_joules_per_bit(const topology::LinkClass& link_class, in
     case topology::LinkKind::folded:
       per_bit = plain * (2 * link_class.tiles);
       break;
+    case topology::LinkKind::wafer:
+      if (wafer_link) per_bit = joules(wafer_link);
+      break;
     case topology::LinkKind::express:
       if (express_link) per_bit = joules(express_link);
       break;

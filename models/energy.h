@@ -24,6 +24,7 @@ struct EnergySpec {
   std::optional<EnergyPerBit> link;          ///< over a link as long as a tile; longer ones in proportion
   std::optional<EnergyPerBit> reticle_link;  ///< over such a link across one border, at least the link's; absent = the link's
   std::optional<EnergyPerBit> express_link;  ///< over an express link; absent = as its length goes
+  std::optional<EnergyPerBit> wafer_link;    ///< over a link from wafer to wafer; absent = the link's
   std::optional<EnergyPerBit> router;        ///< through a router, from an input to an output
   std::optional<EnergyPerBit> nic;           ///< out of or into a tile
   std::optional<Power> standing;             ///< of a used tile, all the time

@@ -211,7 +211,10 @@ Json run_part(const RunTables& run) {
   const auto& wafer = run.summary.at("scenario").at("wafer");
   return {{"summary", run.summary},
           {"mesh",
-           {{"rows", run.mesh.rows}, {"cols", run.mesh.cols}, {"dead_tiles", wafer.value("dead_tiles", Json::array())}}},
+           {{"rows", run.mesh.rows},
+            {"cols", run.mesh.cols},
+            {"wafer", {{"rows", run.wafer.rows}, {"cols", run.wafer.cols}}},
+            {"dead_tiles", wafer.value("dead_tiles", Json::array())}}},
           {"tiles", tiles_part(run)},
           {"links", links_part(run)}};
 }

@@ -18,6 +18,8 @@ constexpr double kLeft = 26;
 constexpr double kTop = 4;
 constexpr double kMostHeight = 290;  ///< of the mesh
 constexpr double kMostCell = 36;
+/// Between wafers that lie side by side, in cells.
+constexpr double kWaferGap = 0.8;
 constexpr double kBarHeight = 7;
 constexpr double kBarBlock = 33;  ///< a colour bar with ticks and caption
 /// Values that differ by less, as a share of the whole or of the largest, look alike: colours are for differences that matter.
@@ -124,16 +126,28 @@ struct Layout {
   double right = 0;
   double bottom = 0;
 
-  double x(double column) const { return left + cell * column; }
-  double y(double row) const { return kTop + cell * row; }
+  topology::Shape wafer;    ///< tiles of one
+  topology::Shape grid;     ///< of wafers
+
+  /// Of places within tiles, which are no whole numbers, or of the edges of the mesh.
+  double x(double column) const { return left + cell * begin(column, wafer.cols, grid.cols); }
+  double y(double row) const { return kTop + cell * begin(row, wafer.rows, grid.rows); }
+  static double begin(double place, int each, int count) {
+    return place + kWaferGap * std::min(std::floor(place / each), count - 1.0);
+  }
 };
 
-Layout layout_of(topology::Shape mesh, bool links) {
+Layout layout_of(const RunTables& run, bool links) {
+  const topology::Shape& mesh = run.mesh;
   Layout layout;
+  layout.wafer = run.wafer;
+  layout.grid = {mesh.rows / run.wafer.rows, mesh.cols / run.wafer.cols};
+  const double across = Layout::begin(mesh.cols, run.wafer.cols, layout.grid.cols);
+  const double down = Layout::begin(mesh.rows, run.wafer.rows, layout.grid.rows);
   const double room = kPictureWidth - kPictureRight - kLeft;
-  layout.cell = std::min({room / mesh.cols, kMostHeight / mesh.rows, kMostCell});
+  layout.cell = std::min({room / across, kMostHeight / down, kMostCell});
   layout.tile = layout.cell * (links ? 0.56 : layout.cell >= 4 ? 0.92 : 1);
-  layout.left = kLeft + (room - layout.cell * mesh.cols) / 2;
+  layout.left = kLeft + (room - layout.cell * across) / 2;
   layout.right = layout.x(mesh.cols);
   layout.bottom = layout.y(mesh.rows);
   return layout;
@@ -289,7 +303,7 @@ std::string draw_heatmap_picture(const RunTables& run, const std::string& name, 
   const std::uint64_t all = static_cast<std::uint64_t>(run.mesh.cols) * static_cast<std::uint64_t>(run.mesh.rows);
   if (values.size() + dead.size() < all) legend.push_back({colours::kUnused, "unused tile"});
   if (!dead.empty()) legend.push_back({colours::kDead, "dead tile"});
-  const Layout layout = layout_of(run.mesh, !links.empty());
+  const Layout layout = layout_of(run, !links.empty());
   const double bar_top = layout.bottom + 25;
   const double legend_top = bar_top + (links.empty() ? 1 : 2) * kBarBlock;
   Svg svg(kPictureWidth, legend_top + draw_legend(nullptr, kLeft, legend_top, legend), "pt", kPictureFont);

@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-topology::Shape mesh_of(const nlohmann::ordered_json& summary) {
+/// Tiles of one wafer.
+topology::Shape wafer_of(const nlohmann::ordered_json& summary) {
   topology::Shape shape;
   const auto mesh = nlohmann::ordered_json::json_pointer("/wafer/mesh");
   const auto& scenario = summary["scenario"];
@@ -21,6 +22,17 @@ topology::Shape mesh_of(const nlohmann::ordered_json& summary) {
     throw IoError("cannot use summary.json: scenario.wafer.mesh is no shape");
   }
   return shape;
+}
+
+/// Tiles of all wafers side by side.
+topology::Shape mesh_of(const nlohmann::ordered_json& summary, const topology::Shape& wafer) {
+  const auto grid = nlohmann::ordered_json::json_pointer("/wafer/wafers/grid");
+  const auto& scenario = summary.at("scenario");
+  topology::Shape wafers{1, 1};
+  if (scenario.contains(grid) && (!scenario[grid].is_string() || !topology::parse_shape(scenario[grid], wafers))) {
+    throw IoError("cannot use summary.json: scenario.wafer.wafers.grid is no shape");
+  }
+  return {wafer.rows * wafers.rows, wafer.cols * wafers.cols};
 }
 
 /// What one of our JSON files says; nothing when there is no such file.
@@ -53,7 +65,8 @@ nlohmann::ordered_json read_summary(const fs::path& directory) {
 
 RunTables::RunTables(const fs::path& directory)
     : summary(read_summary(directory)),
-      mesh(mesh_of(summary)),
+      wafer(wafer_of(summary)),
+      mesh(mesh_of(summary, wafer)),
       tiles(directory / kTilesFile),
       links(directory / kLinksFile),
       steps(directory / kStepsFile),

@@ -21,7 +21,8 @@ struct RunTables {
   explicit RunTables(const std::filesystem::path& directory);
 
   nlohmann::ordered_json summary;
-  topology::Shape mesh;
+  topology::Shape wafer;  ///< tiles of one wafer
+  topology::Shape mesh;   ///< of all, side by side
   CsvTable tiles;
   CsvTable links;
   CsvTable steps;

@@ -102,7 +102,8 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   static bool ends_send(unsigned kind) { return kind == kSendDone; }
   const Mailbox& mailbox() const { return mailbox_; }
   std::uint64_t packets_injected() const { return packets_injected_; }
-  /// See Trains::settle().
+  /// Of a train, see Trains::settle().
+  void count_ejected(Bytes bytes) { bytes_ejected_ += bytes; }
   void settle(const Train& train, Cycle cycle);
 
  private:

@@ -45,6 +45,7 @@ bool Nic::may_depart(unsigned lane, const Message& message) const {
       times.at(last, train->stages.size() - 1).tail.ceil() + hardware.ejection_cycles + hardware.message_overhead;
   network_.calendar.post(*this, message.sent_at, kSendDone, index);
   network_.calendar.post(*receiver, message.received_at, kReceived, index);
+  train->receiver = receiver;
   train->source_memory = memory_;
   train->destination_memory = receiver->memory_;
   memory_->begin(train->reads, times, 0);
@@ -64,6 +65,7 @@ void Nic::settle(const Train& train, Cycle cycle) {
   lane.clock = PortClock(last.tail);
   lane.last_injection = last.at;
   packets_injected_ += injected;
+  bytes_injected_ += times.bytes_of(injected);
   message.bytes_to_inject -= times.bytes_of(injected);
   network_.trains->settle_credits(train, 0, lanes_.credit(lane, message.vc), cycle);
   if (message.bytes_to_inject == 0) {

@@ -69,6 +69,7 @@ void Trains::settle(std::uint32_t number, Cycle cycle) {
   done_.packets += ejected;
   if (ejected != 0) {
     message.bytes_to_eject -= train.times.bytes_of(ejected);
+    train.receiver->count_ejected(train.times.bytes_of(ejected));
     message.last_tail = train.times.at(ejected - 1, last).tail.ceil() + network_.hardware.ejection_cycles;
     for (std::size_t stage = 1; stage <= last; ++stage) message.queued += train.queued(ejected, stage);
   }

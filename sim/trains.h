@@ -78,6 +78,7 @@ struct Train {
   std::uint32_t message = kNil;
   std::uint32_t number = kNil;
   Nic* sender = nullptr;
+  Nic* receiver = nullptr;
   unsigned lane = 0;
   std::vector<TrainStage> stages;   ///< the injection port, then an output of each router on the way
   std::vector<TrainPlace> places;   ///< of the routers: by stage, from the second on

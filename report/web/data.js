@@ -1,7 +1,7 @@
 // The run, as report/page_data.cpp tells it, deflated, in base64. Columns are arrays of one value for each row.
 //
 //   summary       summary.json
-//   mesh          rows, cols, dead_tiles (names)
+//   mesh          rows, cols, dead_tiles (names), wafer: rows and cols of one of those that lie side by side
 //   tiles         by used tile: id (y * cols + x), stage, group, cycles.<kind>, busy cycles, bytes, peak, peak_by_class.<class>, energy (joules; null when not modelled)
 //   ranks         <axis>: rank of each used tile; null when unknown
 //   links         by live link: id (tile * 8 + direction: north, east, south, west, express links after these), to (tile), bytes, packets, busy, queue, energy, by_axis.<axis>
@@ -45,6 +45,9 @@ export function prepare(run) {
   run.tileAt = new Map(run.tiles.id.map((id, row) => [id, row]));
   run.link = (row) => placeOf(run, row);
   run.linkAt = new Map(run.links.id.map((_, row) => run.link(row)).map((link, row) => [link.express ? null : spotOf(link.x, link.y, link), row]));
+  const { cols, wafer } = run.mesh;
+  run.wafers = (run.mesh.rows / wafer.rows) * (cols / wafer.cols);
+  run.waferOf = (id) => Math.floor(id / cols / wafer.rows) * (cols / wafer.cols) + Math.floor((id % cols) / wafer.cols);
   run.tileName = (id) => `tile_${id % run.mesh.cols}_${Math.floor(id / run.mesh.cols)}`;
   run.linkName = (row) => `${run.tileName(Math.floor(run.links.id[row] / 8))} → ${run.tileName(run.links.to[row])}`;
   if (run.windows) unpackWindows(run);

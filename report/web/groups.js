@@ -12,6 +12,7 @@ export function groupings(run) {
   const stages = run.summary.plan.pp;
   const replicas = new Set(run.tiles.group.map((group) => Math.floor(group / stages))).size;
   if (stages > 1) all.stages = { name: "pipeline stages", of: (row) => run.tiles.group[row] };
+  if (run.wafers > 1) all.wafers = { name: "wafers", of: (row) => run.waferOf(run.tiles.id[row]) };
   if (replicas > 1) all.replicas = { name: "replicas", of: (row) => Math.floor(run.tiles.group[row] / stages) };
   for (const grouping of Object.values(all)) grouping.scattered = isScattered(run, grouping);
   return all;

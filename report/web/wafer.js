@@ -128,7 +128,8 @@ function tileText(run, tile, measures, valueOf, nameOf) {
   const name = run.tileName(tile);
   if (row === undefined) return `<b>${name}</b><br>${run.mesh.dead_tiles.includes(name) ? "dead" : "not used by the plan"}`;
   const lines = Object.values(measures).map((measure) => line(nameOf(measure), measure.text(valueOf(measure)(row))));
-  return `<b>${name}</b> stage ${run.tiles.stage[row]}${run.axes.length > 0 ? `<br>ranks: ${ranksText(run, row)}` : ""}<table>${lines.join("")}</table>`;
+  const wafer = run.wafers > 1 ? `wafer ${run.waferOf(tile)}, ` : "";
+  return `<b>${name}</b> ${wafer}stage ${run.tiles.stage[row]}${run.axes.length > 0 ? `<br>ranks: ${ranksText(run, row)}` : ""}<table>${lines.join("")}</table>`;
 }
 
 function linkText(run, link, measures, valueOf, nameOf) {

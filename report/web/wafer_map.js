@@ -13,6 +13,21 @@ const arrowCell = 26;
 /** Share of a cell that a tile's square takes; links have the rest. */
 const tileShare = 0.62;
 
+/** Between wafers that lie side by side, in cells. */
+const waferGap = 0.8;
+
+/** Where line `index` of `all` begins and the one before it ends, in cells, when `each` of them are a wafer's. */
+const begin = (index, all, each) => index + waferGap * Math.min(Math.floor(index / each), all / each - 1);
+const endBefore = (index, all, each) => (index === 0 ? 0 : begin(index - 1, all, each) + 1);
+
+/** The line at a place counted in cells, the nearest where that is between two wafers, and how far from its middle. */
+function lineAt(place, all, each) {
+  const wafer = Math.floor((place + waferGap / 2) / (each + waferGap));
+  const within = place - wafer * (each + waferGap);
+  const index = wafer * each + Math.min(Math.max(Math.floor(within), 0), each - 1);
+  return { index, from: place - begin(index, all, each) - 0.5 };
+}
+
 export class WaferMap {
   /** `canvas` in `frame`, whose width it takes. `view`: tileValue(row), linkValue(row), their ranges,
    * outline(row), equal within a group, and `members`, tiles to mark; tileRamp and linkRamp instead of the usual colours. A range
@@ -33,11 +48,17 @@ export class WaferMap {
 
   /** The side of a cell in CSS pixels, for the width that there is. */
   measure() {
-    const { rows, cols } = this.run.mesh;
+    const { rows, cols, wafer } = this.run.mesh;
     const width = this.frame.clientWidth;
-    this.cell = Math.max(smallestCell, Math.min(largestCell, width / cols, Math.max(tallest / rows, 12)));
-    return { width: Math.ceil(cols * this.cell), height: Math.ceil(rows * this.cell) };
+    const across = endBefore(cols, cols, wafer.cols);
+    const down = endBefore(rows, rows, wafer.rows);
+    this.cell = Math.max(smallestCell, Math.min(largestCell, width / across, Math.max(tallest / down, 12)));
+    return { width: Math.ceil(across * this.cell), height: Math.ceil(down * this.cell) };
   }
+
+  /** The west edge of a column and the north edge of a row, in pixels. */
+  west(column) { return begin(column, this.run.mesh.cols, this.run.mesh.wafer.cols) * this.cell; }
+  north(row) { return begin(row, this.run.mesh.rows, this.run.mesh.wafer.rows) * this.cell; }
 
   draw() {
     if (!this.view) return;
@@ -62,8 +83,8 @@ export class WaferMap {
     const side = cell * (view.linkValue ? tileShare : 0.9);
     const inset = (cell - side) / 2;
     for (let id = 0; id < run.mesh.rows * run.mesh.cols; id += 1) {
-      const x = (id % run.mesh.cols) * cell + inset;
-      const y = Math.floor(id / run.mesh.cols) * cell + inset;
+      const x = this.west(id % run.mesh.cols) + inset;
+      const y = this.north(Math.floor(id / run.mesh.cols)) + inset;
       const row = run.tileAt.get(id);
       if (row !== undefined) {
         context.fillStyle = ramp[place(view.tileValue(row), view.tileRange)];
@@ -94,13 +115,16 @@ export class WaferMap {
   /** An arrow in the gap between two tiles; of a pair each lies on the traveller's right. Express links cross tiles, farther out. */
   drawLink(context, { x, y, right, down, express, length }, strength) {
     const { cell } = this;
-    const gap = cell * (express ? length - tileShare : 1 - tileShare);
+    const { wafer } = this.run.mesh;
+    const crosses = (at, by, each) => by !== 0 && Math.floor(at / each) !== Math.floor((at + by) / each);
+    const between = crosses(x, right, wafer.cols) || crosses(y, down, wafer.rows) ? waferGap : 0;
+    const gap = cell * ((express ? length : 1) - tileShare + between);
     const lane = cell * (express ? 0.3 : 0.12);
     const half = Math.max(cell * (0.02 + 0.075 * strength), 0.4);
     const tip = cell < arrowCell ? 0 : Math.min(gap * 0.4, half * 1.6);
     // From the edge of the square, (along the way, to its right).
-    const startX = (x + 0.5 + (right * tileShare) / 2) * cell - down * lane;
-    const startY = (y + 0.5 + (down * tileShare) / 2) * cell + right * lane;
+    const startX = this.west(x) + (0.5 + (right * tileShare) / 2) * cell - down * lane;
+    const startY = this.north(y) + (0.5 + (down * tileShare) / 2) * cell + right * lane;
     const at = (along, side) => [startX + right * along - down * side, startY + down * along + right * side];
     context.beginPath();
     for (const [along, side] of [[0, -half], [gap - tip, -half], [gap, 0], [gap - tip, half], [0, half]]) context.lineTo(...at(along, side));
@@ -110,7 +134,7 @@ export class WaferMap {
   drawOutlines(context) {
     const { run, cell, view } = this;
     if (!view.outline) return;
-    const { rows, cols } = run.mesh;
+    const { rows, cols, wafer } = run.mesh;
     const groupAt = (x, y) => {
       if (x < 0 || y < 0 || x >= cols || y >= rows) return null;
       const row = run.tileAt.get(y * cols + x);
@@ -120,8 +144,10 @@ export class WaferMap {
     for (let y = 0; y <= rows; y += 1) {
       for (let x = 0; x <= cols; x += 1) {
         const here = groupAt(x, y);
-        if (here !== groupAt(x, y - 1)) line(context, x * cell, y * cell, (x + 1) * cell, y * cell);
-        if (here !== groupAt(x - 1, y)) line(context, x * cell, y * cell, x * cell, (y + 1) * cell);
+        const left = this.west(x);
+        const top = this.north(y);
+        if (here !== groupAt(x, y - 1)) for (const edge of edges(top, endBefore(y, rows, wafer.rows) * cell)) line(context, left, edge, left + cell, edge);
+        if (here !== groupAt(x - 1, y)) for (const edge of edges(left, endBefore(x, cols, wafer.cols) * cell)) line(context, edge, top, edge, top + cell);
       }
     }
     context.strokeStyle = theme().outline;
@@ -139,23 +165,27 @@ export class WaferMap {
     const { cell, run } = this;
     context.strokeStyle = theme().mark;
     context.lineWidth = width;
-    context.strokeRect((id % run.mesh.cols) * cell + width / 2, Math.floor(id / run.mesh.cols) * cell + width / 2, cell - width, cell - width);
+    const x = this.west(id % run.mesh.cols);
+    const y = this.north(Math.floor(id / run.mesh.cols));
+    context.strokeRect(x + width / 2, y + width / 2, cell - width, cell - width);
   }
 
   /** What lies below a place on the canvas: {tile: id}, {link: row} or null. */
   at(x, y) {
     const { run, cell } = this;
-    const column = Math.floor(x / cell);
-    const line = Math.floor(y / cell);
-    if (column < 0 || line < 0 || column >= run.mesh.cols || line >= run.mesh.rows) return null;
-    const tile = line * run.mesh.cols + column;
-    const fromX = x / cell - column - 0.5;
-    const fromY = y / cell - line - 0.5;
+    const { rows, cols, wafer } = run.mesh;
+    const { index: column, from: fromX } = lineAt(x / cell, cols, wafer.cols);
+    const { index: line, from: fromY } = lineAt(y / cell, rows, wafer.rows);
+    if (x < 0 || y < 0 || column >= cols || line >= rows) return null;
+    const tile = line * cols + column;
     if (!this.view.linkValue || Math.max(Math.abs(fromX), Math.abs(fromY)) <= tileShare / 2) return { tile };
     const link = run.linkAt.get(linkBelow(column, line, fromX, fromY));
     return link === undefined ? { tile } : { link };
   }
 }
+
+/** One where both edges of a border are the same. */
+const edges = (one, other) => (one === other ? [one] : [one, other]);
 
 /** The link in whose half of the gap a place of a cell lies, measured in cells from its middle. */
 function linkBelow(column, line, x, y) {
