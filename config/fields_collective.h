@@ -22,7 +22,7 @@ void fields(Visitor& visit, workloads::CollectiveSpec& spec) {
             .absent = "auto"},
         spec.relay);
   visit(Key{.name = "group",
-            .doc = "Of two_phase: tiles of a group; auto is the power of two that the cost model finds best.",
+            .doc = "Of two_phase and k_tree: tiles of a group; auto is the power of two that the cost model finds best.",
             .min = 2,
             .max = 1000000,
             .absent = "auto"},

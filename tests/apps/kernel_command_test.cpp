@@ -37,9 +37,9 @@ TEST(KernelCommand, AGemvOfTheStudyReportsWhatItDid) {
       run(place, kStudies + "gemv-16k.yaml --set wafer.mesh=32x4 --set kernel.gemv.rows=1024 --set kernel.gemv.cols=128");
   EXPECT_EQ(json.at("kind"), "gemv");
   EXPECT_EQ(json.at("flops"), 2 * 1024 * 128);
-  EXPECT_EQ(json.at("group"), 4);
-  // Sums of 31 tiles and copies to them, in each of 4 columns.
-  EXPECT_EQ(json.at("messages"), 4 * (31 + 31));
+  EXPECT_EQ(json.at("group"), 2);
+  // Sums of 31 tiles and one message to all of them, in each of 4 columns.
+  EXPECT_EQ(json.at("messages"), 4 * (31 + 1));
   EXPECT_EQ(json.at("bytes_sent"), 4 * (31 + 1) * 64);
   EXPECT_FALSE(json.at("scenario").contains("model"));
   EXPECT_FALSE(json.at("scenario").contains("collective"));

@@ -209,7 +209,7 @@ TEST(PageData, SaysWhichFileCannotBeUsed) {
   write(directory.path(), RunFixture());
   const std::string links = read_text(directory.path() / kLinksFile);
   write_text(directory.path() / kLinksFile, links + "tile_0_0>tile_9_9,0,0\n");
-  EXPECT_NE(error_of(directory.path()).find("links.csv:10: 3 cells, the first line has 16"),
+  EXPECT_NE(error_of(directory.path()).find("links.csv:10: 3 cells, the first line has 17"),
             std::string::npos)
       << error_of(directory.path());
   write_text(directory.path() / kLinksFile, "link,x,y\n");
