@@ -55,6 +55,11 @@ bool open(const PlanSpec& plan) {
                      [](const auto& entry) { return entry.second.placement == workloads::Placement::optimized; });
 }
 
+/// Tells points of one ground apart.
+std::string key_of(const PlanPoint& point) {
+  return fmt::format("{}; {}; {}", plan_text(point), mapping_text(point.plan), point.routing);
+}
+
 }  // namespace
 
 workloads::LoweringInput PlanPredictor::input(const PlanPoint& point, const models::HardwareModel& hardware) const {
@@ -138,16 +143,24 @@ PlanVerdict PlanPredictor::ask(const PlanPoint& point) {
 }
 
 PlanVerdict PlanPredictor::predict(const PlanPoint& point) {
-  const std::string key = fmt::format("{}; {}; {}", plan_text(point), mapping_text(point.plan), point.routing);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = known_.find(key);
-    if (found != known_.end()) return found->second;
-  }
+  if (auto known = recall(point)) return *std::move(known);
   PlanVerdict verdict = ask(point);
+  remember(point, verdict);
+  return verdict;
+}
+
+std::optional<PlanVerdict> PlanPredictor::recall(const PlanPoint& point) {
+  const std::string key = key_of(point);
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(key);
+  if (found == known_.end()) return std::nullopt;
+  return found->second;
+}
+
+void PlanPredictor::remember(const PlanPoint& point, const PlanVerdict& verdict) {
+  const std::string key = key_of(point);
   const std::lock_guard lock(mutex_);
   known_.emplace(key, verdict);
-  return verdict;
 }
 
 PlanSpec PlanPredictor::mapped(const PlanPoint& point) const {

@@ -59,6 +59,9 @@ class PlanPredictor {
 
   /// Axes that are `optimized` are placed first.
   PlanVerdict predict(const PlanPoint& point);
+  /// What predict() has said of the point, here or elsewhere; nothing when it has not been asked.
+  std::optional<PlanVerdict> recall(const PlanPoint& point);
+  void remember(const PlanPoint& point, const PlanVerdict& verdict);
   PlanEstimate estimate(const PlanPoint& point) const;
   /// The most that a tile can hold, in both memories.
   Bytes capacity() const { return ground_.hardware.sram_capacity + ground_.hardware.dram_capacity_per_tile(); }

@@ -1,11 +1,7 @@
 #include "analysis/plan_search.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -18,7 +14,7 @@ using workloads::PlanSpec;
 
 namespace {
 
-/// Does not depend on the number of threads: what is looked at next is decided between batches.
+/// Does not depend on who predicts: what is looked at next is decided between batches.
 constexpr std::size_t kBatch = 32;
 /// Of a batch, at least one in so many is drawn at random.
 constexpr std::size_t kDrawn = 8;
@@ -29,7 +25,7 @@ constexpr double kPenalty = 1.25;
 
 class Searcher {
  public:
-  Searcher(const PlanSpace& space, PlanFamily family, PlanPredictor& predictor, const SearchOptions& options)
+  Searcher(const PlanSpace& space, PlanFamily family, const PlanPredictor& predictor, const SearchOptions& options)
       : space_(space), predictor_(predictor), options_(options), random_(options.seed, "plan search") {
     result_.family = family;
     result_.space = space.size();
@@ -40,16 +36,17 @@ class Searcher {
     estimate();
     const std::size_t wanted = std::min(options_.most_plans, waiting_.size());
     target_ = wanted;
-    while (result_.plans.size() < wanted && !options_.stop_outer()) {
-      look_at(next_batch(std::min(kBatch, wanted - result_.plans.size())));
+    while (result_.plans.size() < wanted && !waiting_.empty() && !options_.stop_outer()) {
+      look_at(next_batch(std::min({kBatch, wanted - result_.plans.size(), waiting_.size()})));
     }
-    result_.whole = waiting_.empty();
+    result_.whole = waiting_.empty() && result_.plans.size() == wanted;
   }
 
   void inner(bool mappings, bool routings) {
     std::vector<std::size_t> finalists = result_.ranking();
     if (finalists.size() > options_.finalists) finalists.resize(options_.finalists);
     for (const std::size_t base : finalists) {
+      if (options_.stop_inner()) return;
       if (mappings) place(base);
       if (routings && !options_.stop_inner()) route(base);
     }
@@ -124,9 +121,10 @@ class Searcher {
   void look_at(const std::vector<Waiting>& batch) {
     std::vector<PlanPoint> points;
     for (const Waiting& each : batch) points.push_back(space_.at(each.number));
-    const std::size_t first = add(points, std::nullopt);
+    const std::vector<std::optional<std::size_t>> numbers = add(points, std::nullopt);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const PlanVerdict& verdict = result_.plans[first + i].verdict;
+      if (!numbers[i]) continue;
+      const PlanVerdict& verdict = result_.plans[*numbers[i]].verdict;
       Degrees& degrees = degrees_[space_.degrees_of(batch[i].number)];
       if (verdict.outcome != PlanVerdict::Outcome::predicted) {
         degrees.penalty *= kPenalty;
@@ -140,42 +138,24 @@ class Searcher {
     }
   }
 
-  /// Predicts the points; plans of `base`, or of their own. Returns the number of the first.
-  std::size_t add(const std::vector<PlanPoint>& points, std::optional<std::size_t> base) {
-    std::vector<PlanVerdict> verdicts(points.size());
-    std::atomic<std::size_t> next = 0;
-    std::exception_ptr failure;
-    std::mutex mutex;
-    const auto work = [&] {
-      for (std::size_t i = next++; i < points.size(); i = next++) {
-        try {
-          verdicts[i] = predictor_.predict(points[i]);
-        } catch (...) {
-          const std::lock_guard lock(mutex);
-          failure = std::current_exception();
-        }
-      }
-    };
-    {
-      std::vector<std::jthread> helpers;
-      const std::size_t threads = std::min(options_.threads, points.size());
-      for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-      work();
-    }
-    if (failure) std::rethrow_exception(failure);
-    const std::size_t first = result_.plans.size();
+  /// Predicts the points; plans of `base`, or of their own. Returns the number of each plan, nothing for what was left out.
+  std::vector<std::optional<std::size_t>> add(const std::vector<PlanPoint>& points, std::optional<std::size_t> base) {
+    std::vector<std::optional<PlanVerdict>> verdicts = options_.predict(points);
+    std::vector<std::optional<std::size_t>> numbers(points.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
+      if (!verdicts[i]) continue;
       const std::size_t number = result_.plans.size();
+      numbers[i] = number;
       SearchedPlan& added = result_.plans.emplace_back();
       added.point = points[i];
       added.family = result_.family;
       added.base = base.value_or(number);
-      added.verdict = std::move(verdicts[i]);
+      added.verdict = *std::move(verdicts[i]);
       const SearchedPlan& plan = result_.plans.back();
       if (plan.fits() && (!best_ || plan.verdict.cycles < result_.plans[*best_].verdict.cycles)) best_ = number;
     }
     options_.progress(result_.plans.size(), std::max(target_, result_.plans.size()), best_ ? &result_.plans[*best_] : nullptr);
-    return first;
+    return numbers;
   }
 
   /// The fastest plan that came from `base`, itself included.
@@ -249,7 +229,7 @@ class Searcher {
   static constexpr const char* kBalanced = "balanced";
 
   const PlanSpace& space_;
-  PlanPredictor& predictor_;
+  const PlanPredictor& predictor_;
   const SearchOptions& options_;
   RandomStream random_;
   SearchResult result_;
@@ -275,8 +255,8 @@ std::vector<std::size_t> SearchResult::ranking() const {
   return best;
 }
 
-SearchResult search_plans(const PlanSpace& space, PlanFamily family, bool mappings, bool routings, PlanPredictor& predictor,
-                          const SearchOptions& options) {
+SearchResult search_plans(const PlanSpace& space, PlanFamily family, bool mappings, bool routings,
+                          const PlanPredictor& predictor, const SearchOptions& options) {
   Searcher searcher(space, family, predictor, options);
   searcher.outer();
   searcher.inner(mappings, routings);

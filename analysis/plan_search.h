@@ -26,8 +26,10 @@ struct SearchOptions {
   std::size_t most_plans = 2000;  ///< predictions of the outer level
   std::size_t finalists = 10;     ///< plans for which mappings are searched
   std::size_t walk = 12;          ///< mappings of each that are drawn
-  std::size_t threads = 1;
   std::uint64_t seed = 1;
+  /// What PlanPredictor::predict() says of each point, asked in any order and anywhere; nothing for those that an interrupt has
+  /// left out. The search goes on without them.
+  std::function<std::vector<std::optional<PlanVerdict>>(const std::vector<PlanPoint>&)> predict;
   /// Asked before each batch whether the outer, the inner level is to end.
   std::function<bool()> stop_outer = [] { return false; };
   std::function<bool()> stop_inner = [] { return false; };
@@ -51,9 +53,9 @@ struct SearchResult {
 /// plans with the same degrees were, in batches of which a share is drawn at random; all of them where `most_plans` allows it.
 /// Inner level: for the fastest plans, nestings of the axes, the mapping for the smallest link load
 /// (workloads::choose_mapping), mappings drawn from those of workloads::MappingCandidates each of which differs in one choice
-/// from the best so far, and balanced routes. The same options give the same result, whatever the number of threads, unless a
-/// stop cuts it short.
-SearchResult search_plans(const PlanSpace& space, PlanFamily family, bool mappings, bool routings, PlanPredictor& predictor,
-                          const SearchOptions& options);
+/// from the best so far, and balanced routes. The same options give the same result, wherever predictions are made, unless a
+/// stop cuts it short. `predictor` makes the estimates and the mappings.
+SearchResult search_plans(const PlanSpace& space, PlanFamily family, bool mappings, bool routings,
+                          const PlanPredictor& predictor, const SearchOptions& options);
 
 }  // namespace wafersim::analysis

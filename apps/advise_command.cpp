@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <optional>
 
 #include "apps/commands.h"
 #include "apps/console.h"
@@ -30,35 +30,37 @@ void require_preset(const char* option, const std::string& name, const std::stri
 }
 
 /// A scenario of one cell, with nothing of a plan. A table of learned positions grows with the sequence.
-config::Scenario scenario_of(const AdviseArguments& arguments, const fs::path& work, const std::string& model,
-                             std::uint64_t sequence) {
+config::Scenario scenario_of(const AdviseArguments& arguments, const std::string& model, std::uint64_t sequence) {
   const std::string name = fmt::format("{}-{}", model, sequence);
-  const fs::path file = work / (name + ".yaml");
-  report::write_file(file, fmt::format("name: {}\nwafer: {{preset: {}}}\nmodel: {{preset: {}, sequence: 1}}\n"
+  const std::string file = (fs::current_path() / (name + ".yaml")).string();  // there is none
+  const std::string text = fmt::format("name: {}\nwafer: {{preset: {}}}\nmodel: {{preset: {}, sequence: 1}}\n"
                                        "network: {{packet_bytes: 512 KiB}}\ntraining: {{global_batch: {}}}\n",
-                                       name, arguments.wafer, model, std::max<std::uint64_t>(1, arguments.tokens / sequence)));
-  const config::Scenario preset = config::load_scenario(file.string());
+                                       name, arguments.wafer, model, std::max<std::uint64_t>(1, arguments.tokens / sequence));
+  const config::Scenario preset = config::parse_scenario(text, file);
   std::vector<std::string> overrides{fmt::format("model.sequence={}", sequence)};
   const bool learned = preset.model.positions == models::Positions::learned;
   if (learned && static_cast<std::uint64_t>(preset.model.context) < sequence)
     overrides.push_back(fmt::format("model.context={}", sequence));
   overrides.insert(overrides.end(), arguments.overrides.begin(), arguments.overrides.end());
-  return config::load_scenario(file.string(), {overrides, {}});
+  return config::parse_scenario(text, file, {overrides, {}});
 }
 
-report::AdviceCell search_cell(const AdviseArguments& arguments, const fs::path& directory, const std::string& model,
-                               std::uint64_t sequence) {
-  const fs::path work = directory / ".work";
-  fs::create_directories(work);
+/// On rank 0 the best plan of a cell; the other ranks help to find it.
+report::AdviceCell search_cell(const AdviseArguments& arguments, const fs::path& directory, Cluster& cluster,
+                               const std::string& model, std::uint64_t sequence) {
   report::AdviceCell cell{model, sequence, 0, 0, {}, {}, {}};
   try {
-    const config::Scenario scenario = scenario_of(arguments, work, model, sequence);
+    const config::Scenario scenario = scenario_of(arguments, model, sequence);
     cell.parameters = models::count_parameters(scenario.model).total(scenario.model.layers);
     cell.batch = static_cast<std::uint64_t>(scenario.training.global_batch);
-    PlanSession session(scenario, arguments.options, !arguments.quiet);
+    PlanSession session(scenario, arguments.options, !arguments.quiet, directory, cluster);
+    if (cluster.rank() != 0) {
+      session.serve();
+      return cell;
+    }
     session.search();
     session.require_winner();
-    if (arguments.confirm && !InterruptGuard::interrupted()) session.confirm(work / "runs");
+    if (arguments.confirm && !InterruptGuard::interrupted()) session.confirm();
     const report::SearchReport& found = session.report();
     const analysis::SearchedPlan& best = report::at(found, *report::winner(found));
     cell.best = best;
@@ -83,21 +85,27 @@ ExitStatus advise_command(const AdviseArguments& arguments) {
   const fs::path directory =
       arguments.directory.empty() ? fs::path("runs") / ("advice-" + arguments.wafer) : fs::path(arguments.directory);
   const InterruptGuard guard;
-  prepare_study_directory(directory, arguments.force || fs::exists(directory / report::kAdviceTable));
-  const DirectoryLock lock(directory);
+  Cluster cluster;
+  std::optional<DirectoryLock> lock;
+  if (cluster.rank() == 0) {
+    prepare_study_directory(directory, arguments.force || fs::exists(directory / report::kAdviceTable));
+    lock.emplace(directory);
+    WorkFolder::clear(directory);
+  }
   report::Advice advice{arguments.wafer, arguments.tokens, arguments.confirm, {}};
   for (const std::string& model : arguments.models) {
     for (const std::uint64_t sequence : arguments.sequences) {
       if (InterruptGuard::interrupted()) break;
       try {
-        advice.cells.push_back(search_cell(arguments, directory, model, sequence));
+        advice.cells.push_back(search_cell(arguments, directory, cluster, model, sequence));
       } catch (const Error& error) {
         if (error.status() != ExitStatus::interrupted) throw;
       }
-      write(directory, advice);
+      if (cluster.rank() == 0) write(directory, advice);
     }
   }
-  fs::remove_all(directory / ".work");
+  const ExitStatus status = InterruptGuard::interrupted() ? ExitStatus::interrupted : ExitStatus::done;
+  if (cluster.rank() != 0) return status;
   if (arguments.json) {
     print(report::advice_json(advice));
   } else if (!arguments.quiet) {
@@ -105,7 +113,8 @@ ExitStatus advise_command(const AdviseArguments& arguments) {
                                                     (directory / "MODEL-SEQUENCE.yaml").string(),
                                                     (directory / report::kAdviceTable).string()));
   }
-  return InterruptGuard::interrupted() ? ExitStatus::interrupted : ExitStatus::done;
+  if (status == ExitStatus::interrupted) cluster.end_all(status);
+  return status;
 }
 
 }  // namespace wafersim::apps

@@ -74,8 +74,9 @@ std::optional<ChildProcesses::Ended> ChildProcesses::wait() {
   return ended;
 }
 
-void ChildProcesses::interrupt() {
+void ChildProcesses::end_all() {
   for (const auto& [id, number] : running_) ::kill(id, SIGTERM);
+  while (running() != 0) wait();
 }
 
 std::string error_of(const std::filesystem::path& log, int status) {

@@ -27,8 +27,8 @@ class ChildProcesses {
   /// Waits for one to end; nothing when none did within a moment.
   std::optional<Ended> wait();
   std::size_t running() const { return running_.size(); }
-  /// Ends all, as by an interrupt.
-  void interrupt();
+  /// Ends all, as by an interrupt, and waits until they have.
+  void end_all();
 
  private:
   std::map<int, std::uint64_t> running_;  ///< by process id

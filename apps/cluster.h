@@ -3,27 +3,29 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "report/study_database.h"
 
 namespace wafersim::apps {
 
-/// The copies of this program that mpirun has started, each with a rank from 0 on. What they tell each other is about the points
-/// of a study: rank 0 hands them out.
+/// The copies of this program that mpirun has started, each with a rank from 0 on. What they tell each other is about pieces of
+/// work: rank 0 hands them out.
 class Cluster {
  public:
   struct Letter {
     enum class Kind {
-      ready,    ///< to rank 0: there is room for a point; each is answered by `point` or `end`
-      point,    ///< from rank 0: run point `number`
-      end,      ///< from rank 0: there is no point left
-      outcome,  ///< to rank 0: of point `number`
-      gone      ///< to rank 0: the last letter
+      ready,    ///< to rank 0: there is room for a piece
+      piece,    ///< from rank 0: do piece `number`
+      end,      ///< from rank 0: there is none left, nor is what is being done still wanted
+      outcome,  ///< to rank 0: of piece `number`
+      gone      ///< to rank 0: the last letter, an answer to `end` or after an interrupt
     };
     Kind kind = Kind::ready;
     int rank = 0;  ///< of the sender
     std::uint64_t number = 0;
+    std::string text{};  ///< what a piece is
     report::PointOutcome outcome;
   };
 

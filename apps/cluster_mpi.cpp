@@ -10,7 +10,7 @@ namespace boost::serialization {
 
 template <class Archive>
 void serialize(Archive& archive, wafersim::apps::Cluster::Letter& letter, unsigned /*version*/) {
-  archive & letter.kind & letter.rank & letter.number;
+  archive & letter.kind & letter.rank & letter.number & letter.text;
   archive & letter.outcome.result & letter.outcome.exit_status & letter.outcome.message;
 }
 
@@ -19,7 +19,8 @@ void serialize(Archive& archive, wafersim::apps::Cluster::Letter& letter, unsign
 namespace wafersim::apps {
 
 struct Cluster::Membership {
-  boost::mpi::environment environment{/*abort_on_exception=*/false};
+  /// Predictions run on threads, which send no letters.
+  boost::mpi::environment environment{boost::mpi::threading::funneled, /*abort_on_exception=*/false};
   boost::mpi::communicator world;
 };
 

@@ -23,7 +23,7 @@ Cluster::Cluster() : exceptions_(0) {
   if (started_processes() <= 1) return;
   throw Error(ExitStatus::scenario,
               "mpirun has started several processes, and this wafersim was built without MPI; valid: a build with "
-              "libboost-mpi-dev (WAFERSIM_MPI=ON), or --shard");
+              "libboost-mpi-dev (WAFERSIM_MPI=ON), or --shard for a sweep");
 }
 
 Cluster::~Cluster() = default;

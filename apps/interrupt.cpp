@@ -28,5 +28,6 @@ InterruptGuard::~InterruptGuard() {
 }
 
 bool InterruptGuard::interrupted() { return interrupt_seen != 0; }
+void InterruptGuard::interrupt() { interrupt_seen = 1; }
 
 }  // namespace wafersim::apps

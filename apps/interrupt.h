@@ -12,6 +12,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   static bool interrupted();
+  /// As if a signal had come, for an interrupt of another process that this one works with.
+  static void interrupt();
 };
 
 }  // namespace wafersim::apps

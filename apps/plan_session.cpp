@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <thread>
 
 #include "apps/interrupt.h"
 #include "apps/prepared_run.h"
@@ -109,7 +108,8 @@ std::vector<PlanFamily> baseline_families(const std::vector<std::string>& names)
   return families;
 }
 
-PlanSession::PlanSession(config::Scenario scenario, PlanSearchOptions options, bool progress)
+PlanSession::PlanSession(config::Scenario scenario, PlanSearchOptions options, bool progress,
+                         const std::filesystem::path& directory, Cluster& cluster)
     : scenario_(resolved(std::move(scenario))),
       options_(std::move(options)),
       kept_(kept_keys(options_.kept)),
@@ -126,12 +126,11 @@ PlanSession::PlanSession(config::Scenario scenario, PlanSearchOptions options, b
                                          scenario_.training.iterations),
               {},
               kept_.empty(),
-              false} {
+              false,
+              std::vector<report::RankShare>(static_cast<std::size_t>(cluster.size()))},
+      worker_(scenario_, predictor_, jobs_of_rank(options_.jobs, cluster), directory, cluster.rank()),
+      sharing_(cluster, worker_, jobs_of_rank(options_.jobs, cluster)) {
   families_.insert(families_.begin(), PlanFamily::all);
-}
-
-std::size_t PlanSession::jobs() const {
-  return options_.jobs != 0 ? options_.jobs : std::max<std::size_t>(1, std::thread::hardware_concurrency());
 }
 
 std::optional<Clock::time_point> PlanSession::deadline(double share) const {
@@ -139,12 +138,12 @@ std::optional<Clock::time_point> PlanSession::deadline(double share) const {
   return start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(share * options_.budget_seconds));
 }
 
-analysis::SearchOptions PlanSession::search_options(std::size_t family, std::size_t families) const {
+analysis::SearchOptions PlanSession::search_options(std::size_t family, std::size_t families) {
   analysis::SearchOptions options;
   options.most_plans = options_.most_plans;
   options.finalists = std::max<std::size_t>(2 * options_.top, 1);
-  options.threads = jobs();
   options.seed = options_.seed.value_or(scenario_.seed);
+  options.predict = [this](const std::vector<analysis::PlanPoint>& points) { return predict(points); };
   const double share = kInnerShare / static_cast<double>(families);
   const auto stop_at = [this](double at) {
     return [end = deadline(at)] { return InterruptGuard::interrupted() || (end && Clock::now() >= *end); };
@@ -167,34 +166,56 @@ void PlanSession::search() {
   report_.interrupted = InterruptGuard::interrupted();
 }
 
-config::Scenario PlanSession::with_plan(const analysis::PlanPoint& point) const {
-  config::Scenario scenario = scenario_;
-  scenario.plan = point.plan;
-  scenario.training = point.training;
-  scenario.router.routing = point.routing;
-  return scenario;
+std::vector<std::optional<analysis::PlanVerdict>> PlanSession::predict(const std::vector<analysis::PlanPoint>& points) {
+  std::vector<std::optional<analysis::PlanVerdict>> verdicts;
+  std::vector<std::uint64_t> numbers;
+  std::map<std::uint64_t, std::size_t> asked;  // for which points
+  for (const analysis::PlanPoint& point : points) {
+    verdicts.push_back(predictor_.recall(point));
+    if (verdicts.back()) continue;
+    numbers.push_back(worker_.add(PlanWorker::Kind::predict, point));
+    asked[numbers.back()] = verdicts.size() - 1;
+  }
+  const auto record = [&](int rank, const Worker::Ended& ended) {
+    const std::size_t i = asked.at(ended.number);
+    verdicts[i] = verdict_of(ended.outcome);
+    predictor_.remember(points[i], *verdicts[i]);
+    ++report_.shares[static_cast<std::size_t>(rank)].predicted;
+  };
+  // A budget is asked for between batches.
+  sharing_.run(numbers, record, [] { return false; });
+  return verdicts;
 }
 
-void PlanSession::confirm(const std::filesystem::path& work) {
-  std::map<std::string, std::size_t> numbers;  // by text of the scenario: families share plans
-  std::vector<Confirmation> confirmations;
-  std::vector<std::pair<report::FoundPlan, std::size_t>> asked;
+void PlanSession::confirm() {
+  std::map<std::string, std::uint64_t> known;  // by text of the scenario: families share plans
+  std::vector<std::uint64_t> numbers;
+  std::vector<std::pair<report::FoundPlan, std::uint64_t>> asked;
   for (std::size_t s = 0; s < report_.searches.size(); ++s) {
     std::vector<std::size_t> best = report_.searches[s].ranking();
     if (best.size() > options_.top) best.resize(options_.top);
     for (const std::size_t plan : best) {
-      config::Scenario scenario = with_plan(report_.searches[s].plans[plan].point);
-      const auto [found, fresh] = numbers.emplace(config::to_json(scenario), confirmations.size());
-      if (fresh) confirmations.push_back({std::move(scenario), std::nullopt, std::nullopt, {}});
+      const analysis::PlanPoint& point = report_.searches[s].plans[plan].point;
+      const auto [found, fresh] = known.emplace(config::to_json(with_plan(point)), 0);
+      if (fresh) numbers.push_back(found->second = worker_.add(PlanWorker::Kind::simulate, point));
       asked.push_back({{s, plan}, found->second});
     }
   }
-  if (!confirmations.empty()) simulate_all(confirmations, work, jobs(), deadline(1));
+  std::map<std::uint64_t, report::PointOutcome> outcomes;
+  const auto record = [&](int rank, const Worker::Ended& ended) {
+    outcomes[ended.number] = ended.outcome;
+    ++report_.shares[static_cast<std::size_t>(rank)].simulated;
+  };
+  const std::optional<Clock::time_point> end = deadline(1);
+  sharing_.run(numbers, record, [&] { return end && Clock::now() >= *end; });
+  const std::string unfinished = InterruptGuard::interrupted() ? "interrupted" : "out of the time of --budget";
   for (const auto& [found, number] : asked) {
     SearchedPlan& plan = report_.searches[found.search].plans[found.plan];
-    plan.simulated = confirmations[number].cycles;
-    plan.simulated_joules = confirmations[number].joules;
-    plan.simulation_fault = confirmations[number].fault;
+    const auto outcome = outcomes.find(number);
+    plan.simulation_fault = outcome == outcomes.end() ? unfinished : outcome->second.message;
+    if (outcome == outcomes.end()) continue;
+    plan.simulated = cycles_of(outcome->second);
+    plan.simulated_joules = joules_of(outcome->second);
   }
   report_.interrupted = report_.interrupted || InterruptGuard::interrupted();
 }

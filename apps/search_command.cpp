@@ -40,11 +40,13 @@ void write_plans(const fs::path& directory, const PlanSession& session) {
 }  // namespace
 
 ExitStatus search_command(const SearchArguments& arguments) {
-  PlanSession session(load_with_model(arguments.scenario), arguments.options, !arguments.quiet);
+  config::Scenario scenario = load_with_model(arguments.scenario);
   const std::string& given = arguments.directory;
-  const fs::path directory =
-      given.empty() ? fs::path("runs") / directory_name(session.report().name + "-search") : fs::path(given);
+  const fs::path directory = given.empty() ? fs::path("runs") / directory_name(scenario.name + "-search") : fs::path(given);
   const InterruptGuard guard;
+  Cluster cluster;
+  PlanSession session(std::move(scenario), arguments.options, !arguments.quiet, directory, cluster);
+  if (cluster.rank() != 0) return session.serve();
   const bool again = fs::exists(directory / report::kSearchTable);
   prepare_study_directory(directory, arguments.force || again);
   const DirectoryLock lock(directory);
@@ -52,10 +54,11 @@ ExitStatus search_command(const SearchArguments& arguments) {
     const std::string name = entry.path().filename().string();
     if (again && name.starts_with("best") && name.ends_with(".yaml")) fs::remove(entry.path());
   }
+  WorkFolder::clear(directory);
   session.search();
   write_tables(directory, session.report());
   session.require_winner();
-  if (!session.report().interrupted) session.confirm(directory / ".work");
+  if (!session.report().interrupted) session.confirm();
   write_tables(directory, session.report());
   write_plans(directory, session);
   if (!arguments.quiet) {
@@ -63,7 +66,9 @@ ExitStatus search_command(const SearchArguments& arguments) {
           fmt::format("\nThe best plan as a scenario: {}; all plans: {}, {}\n", (directory / report::kSearchBest).string(),
                       (directory / report::kSearchTable).string(), (directory / report::kSearchPicture).string()));
   }
-  return session.report().interrupted ? ExitStatus::interrupted : ExitStatus::done;
+  if (!session.report().interrupted) return ExitStatus::done;
+  cluster.end_all(ExitStatus::interrupted);
+  return ExitStatus::interrupted;
 }
 
 }  // namespace wafersim::apps

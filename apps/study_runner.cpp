@@ -5,13 +5,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <deque>
-#include <thread>
 
 #include "apps/directory_name.h"
 #include "apps/interrupt.h"
@@ -27,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLock = ".lock";
-constexpr const char* kWork = ".work";
 
 std::vector<report::StudySetting> pairs_of(const std::vector<config::Setting>& settings) {
   std::vector<report::StudySetting> pairs;
@@ -86,19 +82,9 @@ fs::path study_directory(const std::string& given, const config::Study& study) {
 }
 
 PointRunner::PointRunner(const StudyRunOptions& options, const config::Study& study, int rank)
-    : options_(options),
-      study_(study),
-      work_(fs::path(options.directory) / kWork / std::to_string(rank)),
-      runs_(fs::path(options.directory) / "runs") {}
-
-PointRunner::~PointRunner() {
-  std::error_code ignored;
-  fs::remove_all(work_, ignored);
-  fs::remove(work_.parent_path(), ignored);  // of the last rank
-}
+    : options_(options), study_(study), work_(options.directory, rank), runs_(fs::path(options.directory) / "runs") {}
 
 void PointRunner::start(std::uint64_t number) {
-  fs::create_directories(work_);
   std::vector<std::string> words{of_traffic() ? "traffic" : "run", study_.scenario, "-o", place_of(number).string(), "--force"};
   if (!of_traffic()) words.emplace_back("--quiet");
   for (const std::string& override_text : overrides_of(study_, study_.points[number - 1])) {
@@ -110,7 +96,7 @@ void PointRunner::start(std::uint64_t number) {
 
 std::optional<PointRunner::Ended> PointRunner::wait() {
   const auto child = children_.wait();
-  if (!child || child->status == static_cast<int>(ExitStatus::interrupted) || InterruptGuard::interrupted()) return std::nullopt;
+  if (!child || InterruptGuard::interrupted()) return std::nullopt;
   Ended ended{child->number, {}};
   report::PointOutcome& outcome = ended.outcome;
   outcome.exit_status = child->status;
@@ -130,79 +116,25 @@ std::optional<PointRunner::Ended> PointRunner::wait() {
   return ended;
 }
 
-void PointRunner::interrupt() {
-  children_.interrupt();
-  while (children_.running() != 0) children_.wait();
-}
-
 bool StudyRunner::run(const std::vector<std::uint64_t>& numbers, report::StudyDatabase& database) {
-  fs::remove_all(fs::path(options_.directory) / kWork);  // of a study that was killed
+  WorkFolder::clear(options_.directory);
   StudyProgress progress(!options_.quiet, numbers.size());
-  std::deque<std::uint64_t> waiting(numbers.begin(), numbers.end());
   std::size_t ended = 0, failed = 0;
-  const auto record = [&](std::uint64_t number, const report::PointOutcome& outcome) {
-    database.record(number, outcome);
-    if (outcome.result.empty()) ++failed;
+  const auto record = [&](int /*rank*/, const Worker::Ended& point) {
+    if (point.outcome.exit_status == static_cast<int>(ExitStatus::interrupted)) return;
+    database.record(point.number, point.outcome);
+    if (point.outcome.result.empty()) ++failed;
     progress.update(++ended, failed);
   };
   PointRunner own(options_, study_, cluster_.rank());
-  int others = cluster_.size() - 1;
-  while (!InterruptGuard::interrupted() && (!waiting.empty() || own.running() != 0 || others > 0)) {
-    while (!waiting.empty() && own.running() < jobs()) {
-      own.start(waiting.front());
-      waiting.pop_front();
-    }
-    while (const auto letter = cluster_.receive()) {
-      if (letter->kind == Cluster::Letter::Kind::outcome) record(letter->number, letter->outcome);
-      if (letter->kind == Cluster::Letter::Kind::gone) --others;
-      if (letter->kind != Cluster::Letter::Kind::ready) continue;
-      if (waiting.empty()) {
-        cluster_.send(letter->rank, {.kind = Cluster::Letter::Kind::end, .outcome = {}});
-      } else {
-        cluster_.send(letter->rank, {.kind = Cluster::Letter::Kind::point, .number = waiting.front(), .outcome = {}});
-        waiting.pop_front();
-      }
-    }
-    if (const auto point = own.wait()) record(point->number, point->outcome);
-  }
-  if (!InterruptGuard::interrupted()) return true;
-  own.interrupt();
-  return false;
+  WorkSharing sharing(cluster_, own, jobs_of_rank(options_.jobs, cluster_));
+  return sharing.run(numbers, record, [] { return false; });
 }
 
-bool StudyRunner::serve() {
+ExitStatus StudyRunner::serve() {
   PointRunner own(options_, study_, cluster_.rank());
-  const auto ask = [this] { cluster_.send(0, {.kind = Cluster::Letter::Kind::ready, .outcome = {}}); };
-  for (std::size_t i = 0; i < jobs(); ++i) ask();
-  std::size_t asked = jobs();
-  while (!InterruptGuard::interrupted() && (asked != 0 || own.running() != 0)) {
-    while (const auto letter = cluster_.receive()) {
-      --asked;
-      if (letter->kind == Cluster::Letter::Kind::point) own.start(letter->number);
-    }
-    if (const auto point = own.wait()) {
-      cluster_.send(0, {.kind = Cluster::Letter::Kind::outcome, .number = point->number, .outcome = point->outcome});
-      ask();
-      ++asked;
-    }
-  }
-  if (InterruptGuard::interrupted()) {
-    own.interrupt();
-    return false;
-  }
-  cluster_.send(0, {.kind = Cluster::Letter::Kind::gone, .outcome = {}});
-  return true;
-}
-
-std::size_t StudyRunner::jobs() const {
-  if (options_.jobs != 0) return options_.jobs;
-  return cluster_.size() > 1 ? 1 : std::max(1U, std::thread::hardware_concurrency());
-}
-
-ExitStatus serve(StudyRunner& runner, Cluster& cluster) {
-  if (runner.serve()) return ExitStatus::done;
-  cluster.end_all(ExitStatus::interrupted);
-  return ExitStatus::interrupted;
+  WorkSharing sharing(cluster_, own, jobs_of_rank(options_.jobs, cluster_));
+  return apps::serve(sharing);
 }
 
 DirectoryLock::DirectoryLock(const fs::path& directory) {

@@ -8,6 +8,7 @@
 
 #include "apps/child_processes.h"
 #include "apps/cluster.h"
+#include "apps/work_sharing.h"
 #include "config/study.h"
 #include "report/study_database.h"
 
@@ -27,33 +28,27 @@ struct StudyRunOptions {
 };
 
 /// Runs points in processes of their own.
-class PointRunner {
+class PointRunner : public Worker {
  public:
-  struct Ended {
-    std::uint64_t number = 0;
-    report::PointOutcome outcome;
-  };
-
   /// Both must outlive this. What points write until they have ended lies in a folder for this rank.
   PointRunner(const StudyRunOptions& options, const config::Study& study, int rank);
-  ~PointRunner();
-  PointRunner(const PointRunner&) = delete;
-  PointRunner& operator=(const PointRunner&) = delete;
 
-  void start(std::uint64_t number);
-  std::size_t running() const { return children_.running(); }
-  /// Waits for one to end; nothing when none did within a moment, or it was interrupted.
-  std::optional<Ended> wait();
-  void interrupt();
+  /// All ranks know the study: a number says it all.
+  std::string hand_over(std::uint64_t /*number*/) override { return {}; }
+  void take_over(std::uint64_t /*number*/, const std::string& /*text*/) override {}
+  void start(std::uint64_t number) override;
+  std::size_t running() const override { return children_.running(); }
+  std::optional<Ended> wait() override;
+  void interrupt() override { children_.end_all(); }
 
  private:
   bool of_traffic() const { return study_.command == config::StudyCommand::traffic; }
-  std::filesystem::path place_of(std::uint64_t number) const { return work_ / std::to_string(number); }
-  std::filesystem::path log_of(std::uint64_t number) const { return work_ / (std::to_string(number) + ".log"); }
+  std::filesystem::path place_of(std::uint64_t number) const { return work_.path() / std::to_string(number); }
+  std::filesystem::path log_of(std::uint64_t number) const { return work_.path() / (std::to_string(number) + ".log"); }
 
   const StudyRunOptions& options_;
   const config::Study& study_;
-  std::filesystem::path work_;
+  const WorkFolder work_;
   std::filesystem::path runs_;
   ChildProcesses children_;
 };
@@ -67,19 +62,14 @@ class StudyRunner {
 
   /// On rank 0. False when it was interrupted; points that were running then are not recorded.
   bool run(const std::vector<std::uint64_t>& numbers, report::StudyDatabase& database);
-  /// On the other ranks: runs points that rank 0 hands out until there are no more. False when it was interrupted.
-  bool serve();
+  /// All that a rank other than the first does.
+  ExitStatus serve();
 
  private:
-  std::size_t jobs() const;
-
   const StudyRunOptions& options_;
   const config::Study& study_;
   Cluster& cluster_;
 };
-
-/// All that a rank other than the first does.
-ExitStatus serve(StudyRunner& runner, Cluster& cluster);
 
 /// Keeps a second process from working on the same directory while this one lives.
 class DirectoryLock {

@@ -44,7 +44,7 @@ ExitStatus sweep_command(const SweepArguments& arguments) {
   Cluster cluster;
   const StudyRunOptions options{directory.string(), arguments.jobs, arguments.keep_runs, arguments.quiet};
   StudyRunner runner(options, study, cluster);
-  if (cluster.rank() != 0) return serve(runner, cluster);
+  if (cluster.rank() != 0) return runner.serve();
   StudyFolder folder(directory, study, arguments.force);
   report::StudyDatabase& database = folder.database;
   for (const std::string& other : arguments.merge) database.take_from(fs::path(other) / report::kStudyFile);

@@ -199,7 +199,7 @@ ExitStatus validate_command(const ValidateArguments& arguments) {
   Cluster cluster;
   const StudyRunOptions options{directory.string(), arguments.jobs, false, arguments.quiet};
   StudyRunner runner(options, study, cluster);
-  if (cluster.rank() != 0) return serve(runner, cluster);
+  if (cluster.rank() != 0) return runner.serve();
   StudyFolder folder(directory, study, arguments.force);
   report::StudyDatabase& database = folder.database;
   if (arguments.retry_failed) database.retry_failed();

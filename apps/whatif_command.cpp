@@ -40,8 +40,7 @@ bool run_child(const std::vector<std::string>& words, const fs::path& log) {
   std::optional<ChildProcesses::Ended> ended;
   while (!ended && !InterruptGuard::interrupted()) ended = children.wait();
   if (!ended) {
-    children.interrupt();
-    while (children.running() != 0) children.wait();
+    children.end_all();
     return false;
   }
   const std::string said = ended->status == 0 ? "" : error_of(log, ended->status);

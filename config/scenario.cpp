@@ -36,17 +36,21 @@ void expand_shorthands(ConfigNode& tree, const std::vector<KeyInfo>& keys) {
 }  // namespace
 
 Scenario load_scenario(const std::string& path, const LoadOptions& options) {
+  return parse_scenario(read_file(path), path, options);
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& path, const LoadOptions& options) {
   Problems problems;
   const Location origin{path, 1, 1};
-  std::optional<ConfigNode> tree = parse_yaml(read_file(path), origin, problems);
+  std::optional<ConfigNode> tree = parse_yaml(text, origin, problems);
   if (tree && !tree->is_map() && !tree->is_null()) {
     problems.add(origin, "", "a scenario must be a map of keys");
     tree.reset();
   }
   const std::vector<KeyInfo> keys = key_reference();
   if (tree) expand_shorthands(*tree, keys);
-  for (const std::string& text : options.overrides) {
-    const std::optional<ConfigNode> value = parse_override(text, problems);
+  for (const std::string& setting : options.overrides) {
+    const std::optional<ConfigNode> value = parse_override(setting, problems);
     if (!tree || !value) continue;
     merge(*tree, *value);
     expand_shorthands(*tree, keys);

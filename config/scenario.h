@@ -41,6 +41,8 @@ struct LoadOptions {
 /// Reads a scenario file. Throws ScenarioError with all problems of the file and its overrides, IoError when
 /// it cannot be read.
 Scenario load_scenario(const std::string& path, const LoadOptions& options = {});
+/// Reads the text of a scenario as if it stood in the file `path`, which is not looked at.
+Scenario parse_scenario(const std::string& text, const std::string& path, const LoadOptions& options = {});
 
 /// The resolved scenario as YAML that load_scenario reads back to the same value, without presets.
 std::string to_yaml(const Scenario& scenario);

@@ -158,6 +158,22 @@ std::string counts_text(const SearchResult& search) {
       human_count(fit), human_count(placed), simulated);
 }
 
+std::string share_text(const std::vector<RankShare>& shares, std::size_t RankShare::*count, const char* what) {
+  std::size_t all = 0, least = shares.front().*count, most = least;
+  for (const RankShare& share : shares) {
+    all += share.*count;
+    least = std::min(least, share.*count);
+    most = std::max(most, share.*count);
+  }
+  return fmt::format("{} {}, {} to {} each", human_count(all), what, human_count(least), human_count(most));
+}
+
+std::string shares_text(const std::vector<RankShare>& shares) {
+  if (shares.size() < 2) return {};
+  return fmt::format("Shared by {} ranks: {}; {}\n", shares.size(), share_text(shares, &RankShare::predicted, "predictions"),
+                     share_text(shares, &RankShare::simulated, "simulations"));
+}
+
 }  // namespace
 
 const SearchedPlan& at(const SearchReport& report, const FoundPlan& found) {
@@ -283,6 +299,7 @@ std::string search_csv(const SearchReport& report) {
 
 std::string search_text(const SearchReport& report) {
   std::string text = fmt::format("{}: {}\n", report.name, counts_text(report.searches.front()));
+  text += shares_text(report.shares);
   if (report.interrupted) text += "Interrupted: the best of what was looked at until then\n";
   if (!winner(report)) return text;
   return text + "\n" + fastest_text(report) + baselines_text(report) + front_text(report);

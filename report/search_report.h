@@ -17,6 +17,12 @@ inline constexpr const char* kSearchTable = "search.csv";
 inline constexpr const char* kSearchPicture = "search.svg";
 inline constexpr const char* kSearchBest = "best.yaml";
 
+/// What a process has done for a search.
+struct RankShare {
+  std::size_t predicted = 0;  ///< plans
+  std::size_t simulated = 0;
+};
+
 /// What a search has found: of the plans that were asked for, then of baselines.
 struct SearchReport {
   std::string name;
@@ -27,6 +33,7 @@ struct SearchReport {
   std::vector<analysis::SearchResult> searches;
   bool baselines_compete = true;  ///< the plans of the baselines are among those asked for
   bool interrupted = false;
+  std::vector<RankShare> shares;  ///< by rank
 };
 
 /// A plan of a report.
@@ -61,7 +68,8 @@ std::vector<std::size_t> pareto_front(const SearchReport& report);
 
 /// A row for each plan that was looked at.
 std::string search_csv(const SearchReport& report);
-/// What was looked at, the fastest plans, the gain over each baseline, and the Pareto front, for people.
+/// What was looked at, what each process did where there were several, the fastest plans, the gain over each baseline, and the
+/// Pareto front, for people.
 std::string search_text(const SearchReport& report);
 /// Time over memory, and below over energy where it is modelled, as SVG: the plans, the front, what was simulated, the best of
 /// each baseline.

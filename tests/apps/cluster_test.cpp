@@ -1,7 +1,10 @@
-// Studies that mpirun starts on several ranks.
+// Studies and searches that mpirun starts on several ranks.
 #include <gtest/gtest.h>
 
-#include "tests/apps/program.h"
+#include <array>
+#include <cstdio>
+
+#include "tests/apps/search_results.h"
 
 namespace wafersim::testing {
 namespace {
@@ -22,6 +25,7 @@ class ClusterOfTwo : public ::testing::Test {
   ClusterOfTwo() {
     place_.write("small.yaml", kSmallScenario);
     place_.write("study.yaml", kStudy);
+    place_.write("tiny.yaml", kSearchScenario);
   }
   Outcome mpirun(const std::string& arguments, int ranks = 2) const {
     return place_.shell(kRanks + std::to_string(ranks) + " \"$WAFERSIM\" " + arguments);
@@ -67,6 +71,80 @@ TEST_F(ClusterOfTwo, ValidatesModelsToo) {
   EXPECT_EQ(place_.read("out/results.csv"), place_.read("alone/results.csv"));
 }
 
+/// What a search of several ranks says of their shares.
+struct Shares {
+  int ranks = 0;
+  std::array<int, 3> predictions{}, simulations{};  ///< of all; the least and the most of a rank
+};
+
+Shares shares_of(const std::string& text) {
+  Shares found;
+  const std::size_t begin = text.find("Shared by");
+  if (begin == std::string::npos) return found;
+  std::sscanf(text.c_str() + begin, "Shared by %d ranks: %d predictions, %d to %d each; %d simulations, %d to %d each",
+              &found.ranks, &found.predictions[0], &found.predictions[1], &found.predictions[2], &found.simulations[0],
+              &found.simulations[1], &found.simulations[2]);
+  return found;
+}
+
+/// Some plans of the tight wafer do not fit, and the reason names a tile, a step and bytes by class.
+TEST_F(ClusterOfTwo, SearchesAsOneProcessDoes) {
+  for (const char* capacity : {"64 MiB", "600 KiB"}) {
+    const std::string search = "search tiny.yaml --max-plans 150 --top 3 --baselines megatron,fsdp --force "
+                               "--set wafer.sram.capacity=\"" + std::string(capacity) + "\" -o ";
+    const Outcome alone = place_.wafersim(search + "alone");
+    ASSERT_EQ(alone.status, 0) << alone.err;
+    EXPECT_EQ(shares_of(alone.out).ranks, 0) << alone.out;
+    for (const int ranks : {2, 3}) {
+      const std::string directory = "of" + std::to_string(ranks);
+      const Outcome outcome = mpirun(search + directory, ranks);
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      for (const char* file : {"/search.csv", "/search.svg", "/best.yaml", "/best-megatron.yaml", "/best-fsdp.yaml"}) {
+        EXPECT_EQ(place_.read(directory + file), place_.read(std::string("alone") + file)) << file;
+      }
+      EXPECT_FALSE(place_.has(directory + "/.work"));
+      const Shares shares = shares_of(outcome.out);
+      EXPECT_EQ(shares.ranks, ranks) << outcome.out;
+      EXPECT_GT(shares.predictions[1], 0) << outcome.out;
+      EXPECT_LE(shares.predictions[2], shares.predictions[0] - (ranks - 1) * shares.predictions[1]) << outcome.out;
+      std::size_t simulated = 0;
+      for (const SearchRow& row : search_rows(place_.read(directory + "/search.csv"))) {
+        simulated += row.at("simulated_cycles").empty() ? 0 : 1;
+      }
+      EXPECT_GT(shares.simulations[0], 0);
+      EXPECT_LE(shares.simulations[0], static_cast<int>(simulated)) << "families share simulations";
+    }
+  }
+}
+
+TEST_F(ClusterOfTwo, AnInterruptedSearchKeepsWhatWasFound) {
+  // To the second rank alone: rank 0 hears of it, writes and ends all.
+  const Outcome outcome = place_.shell(
+      "(" + kRanks + "2 sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then echo $$ > second; fi; " +
+      "exec \"$0\" search tiny.yaml -o out --max-plans 100000 --quiet' \"$WAFERSIM\"; echo $? > status) & "
+      "until [ -s second ] && [ -e out/.lock ]; do sleep 0.1; done; sleep 5; kill -TERM $(cat second); wait");
+  EXPECT_EQ(place_.read("status"), "130\n") << outcome.err;
+  EXPECT_FALSE(search_rows(place_.read("out/search.csv")).empty());
+  EXPECT_EQ(place_.wafersim("run out/best.yaml -o alone").status, 0);
+}
+
+TEST_F(ClusterOfTwo, ABudgetEndsASearchOfAllRanks) {
+  const Outcome outcome = mpirun("search tiny.yaml -o out --max-plans 100000 --budget 4s");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(place_.has("out/best.yaml"));
+}
+
+TEST_F(ClusterOfTwo, AdvisesAsOneProcessDoes) {
+  write_advice_presets(place_);
+  const std::string advise = "advise --wafer small-wafer --models huge-gpt,small-gpt --sequences 32,64 --tokens 512 "
+                             "--max-plans 40 --confirm --quiet -o ";
+  ASSERT_EQ(place_.wafersim(advise + "alone").status, 0);
+  const Outcome outcome = mpirun(advise + "out");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(place_.read("out/advice.json"), place_.read("alone/advice.json"));
+  EXPECT_EQ(place_.read("out/small-gpt-64.yaml"), place_.read("alone/small-gpt-64.yaml"));
+}
+
 TEST_F(ClusterOfTwo, ErrorsEndAllRanks) {
   const Outcome missing = mpirun("sweep nothing.yaml -o out");
   EXPECT_NE(missing.status, 0);
@@ -75,6 +153,9 @@ TEST_F(ClusterOfTwo, ErrorsEndAllRanks) {
   const Outcome taken = mpirun("sweep study.yaml -o taken");
   EXPECT_NE(taken.status, 0);
   EXPECT_NE(taken.err.find("taken"), std::string::npos) << taken.err;
+  const Outcome tight = mpirun("search tiny.yaml -o tight --set wafer.sram.capacity=\"256 KiB\"");
+  EXPECT_NE(tight.status, 0);
+  EXPECT_NE(tight.err.find("plans that were looked at fits 256 KiB of a tile"), std::string::npos) << tight.err;
 }
 
 }  // namespace

@@ -78,11 +78,7 @@ TEST_F(SearchCommand, ABudgetEndsIt) {
 }
 
 TEST_F(SearchCommand, AdviceHasAPlanForEachCell) {
-  ASSERT_EQ(place_.shell("mkdir -p models hardware").status, 0);
-  place_.write("hardware/small-wafer.yaml",
-               "wafer: {mesh: 4x4, clock: 1 GHz, sram: {capacity: 1 MiB}, link: {bandwidth: 64 B/cycle, latency: 1 cycles}}\n");
-  place_.write("models/small-gpt.yaml", "model: {layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 128, context: 32}\n");
-  place_.write("models/huge-gpt.yaml", "model: {layers: 4, hidden: 4096, heads: 4, ffn: 16384, vocab: 128, context: 32}\n");
+  write_advice_presets(place_);
   const Outcome outcome = place_.wafersim(
       "advise --wafer small-wafer --models small-gpt,huge-gpt --sequences 32,64 --tokens 512 --max-plans 40 --confirm --json "
       "-o out");

@@ -16,6 +16,15 @@ model: {layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 128, context: 32, sequ
 training: {global_batch: 8, microbatch: 1}
 )";
 
+void write_advice_presets(const Workplace& place) {
+  std::filesystem::create_directories(place.path() / "models");
+  std::filesystem::create_directories(place.path() / "hardware");
+  place.write("hardware/small-wafer.yaml",
+              "wafer: {mesh: 4x4, clock: 1 GHz, sram: {capacity: 1 MiB}, link: {bandwidth: 64 B/cycle, latency: 1 cycles}}\n");
+  place.write("models/small-gpt.yaml", "model: {layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 128, context: 32}\n");
+  place.write("models/huge-gpt.yaml", "model: {layers: 4, hidden: 4096, heads: 4, ffn: 16384, vocab: 128, context: 32}\n");
+}
+
 namespace {
 
 std::vector<std::string> cells_of(const std::string& line) {

@@ -12,6 +12,8 @@ namespace wafersim::testing {
 
 /// A model of four layers on 4x4 tiles: a plan is predicted and simulated in no time.
 extern const char* const kSearchScenario;
+/// Presets for advice: small-wafer, and the models small-gpt, which fits on it, and huge-gpt, which does not.
+void write_advice_presets(const Workplace& place);
 
 /// A row of search.csv by column.
 struct SearchRow {
