@@ -30,13 +30,15 @@ function figures(run) {
         energy.joules_per_token !== null && `${format.joules(energy.joules_per_token)} a token`].filter(Boolean).join(", ")));
 }
 
+const meshText = ({ mesh, wafers }) => (wafers?.grid ? `${wafers.grid} wafers of ${mesh}` : `${mesh} mesh`);
+
 function planText({ summary }) {
   const { plan, scenario } = summary;
   const degrees = ["dp", "pp", "tp", "tatp", "ep"].filter((axis) => plan[axis] > 1).map((axis) => `${axis} ${plan[axis]}`);
   const more = [plan.sp !== "none" && `sp ${plan.sp}${plan.sp_degree > 1 ? ` ${plan.sp_degree}` : ""}`, plan.zero > 0 && `zero ${plan.zero}`];
   const parts = [
     scenario.model.name || `${scenario.model.layers} layers of ${scenario.model.hidden}`,
-    `${format.count(summary.tiles_used)} of ${format.count(summary.tiles_total)} tiles (${scenario.wafer.mesh} mesh)`,
+    `${format.count(summary.tiles_used)} of ${format.count(summary.tiles_total)} tiles (${meshText(scenario.wafer)})`,
     degrees.join(" × ") || "one tile", ...more, plan.pp > 1 ? `${plan.schedule}, ${plan.microbatches} microbatches` : null,
   ];
   return parts.filter(Boolean).join(" · ");

@@ -24,7 +24,7 @@ SearchedPlan plan_of(Cycle cycles, Bytes bytes, std::optional<double> joules) {
 
 struct Fixture {
   topology::Mesh mesh{topology::MeshSpec{{2, 2}, {}, {}}};
-  SearchReport report{"small", {Rational(1'000'000'000)}, mesh, 1000, 64, {{}}};
+  SearchReport report{"small", {Rational(1'000'000'000)}, mesh, 1000, 64, {{}}, true, false, {}};
 
   explicit Fixture(std::vector<SearchedPlan> plans) {
     for (std::size_t i = 0; i < plans.size(); ++i) plans[i].base = i;
