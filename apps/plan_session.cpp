@@ -185,7 +185,7 @@ void PlanSession::confirm(const std::filesystem::path& work) {
     for (const std::size_t plan : best) {
       config::Scenario scenario = with_plan(report_.searches[s].plans[plan].point);
       const auto [found, fresh] = numbers.emplace(config::to_json(scenario), confirmations.size());
-      if (fresh) confirmations.push_back({std::move(scenario), std::nullopt, {}});
+      if (fresh) confirmations.push_back({std::move(scenario), std::nullopt, std::nullopt, {}});
       asked.push_back({{s, plan}, found->second});
     }
   }
