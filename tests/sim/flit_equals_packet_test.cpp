@@ -7,6 +7,7 @@
 #include "tests/sim/dump.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/pick.h"
 #include "tests/topology/dateline_ring.h"
 #include "tests/workloads/lowering_fixture.h"
 
@@ -14,11 +15,6 @@ namespace wafersim::test {
 namespace {
 
 constexpr Bytes kFlit = 16;
-
-template <class T>
-T pick(RandomStream& random, const std::vector<T>& choices) {
-  return choices[random.below(choices.size())];
-}
 
 struct Drawn {
   topology::MeshSpec mesh;

@@ -7,16 +7,12 @@
 #include "tests/sim/dump.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/multicast_rig.h"
+#include "tests/sim/pick.h"
 
 namespace wafersim::test {
 namespace {
 
 constexpr Bytes kFlit = 16;
-
-template <class T>
-T pick(RandomStream& random, const std::vector<T>& choices) {
-  return choices[random.below(choices.size())];
-}
 
 topology::Mesh draw_mesh(RandomStream& random) {
   return topology::Mesh({{1 + static_cast<int>(random.below(5)), 2 + static_cast<int>(random.below(5))}, {}, {}});

@@ -6,14 +6,10 @@
 
 #include "base/random.h"
 #include "tests/sim/flit_rig.h"
+#include "tests/sim/pick.h"
 
 namespace wafersim::test {
 namespace {
-
-template <class T>
-T pick(RandomStream& random, const std::vector<T>& choices) {
-  return choices[random.below(choices.size())];
-}
 
 models::HardwareModel draw_hardware(RandomStream& random) {
   models::PipelineStages stages{static_cast<int>(random.below(3)), 1, 1, static_cast<int>(random.below(3)),

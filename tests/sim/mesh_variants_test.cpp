@@ -10,6 +10,7 @@
 #include "tests/sim/flit_rig.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/pick.h"
 
 namespace wafersim::test {
 namespace {
@@ -19,11 +20,6 @@ using topology::Direction;
 using topology::Mesh;
 using topology::Shape;
 using topology::Wrap;
-
-template <class T>
-T pick(RandomStream& random, const std::vector<T>& choices) {
-  return choices[random.below(choices.size())];
-}
 
 /// A wafer whose links take 16 B a cycle and 3 cycles, those over reticle borders 7 cycles (and fewer bytes), those between
 /// wafers 25 cycles (likewise).

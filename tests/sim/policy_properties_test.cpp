@@ -12,15 +12,11 @@
 #include "tests/sim/flit_rig.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/pick.h"
 #include "topology/link_loads.h"
 
 namespace wafersim::test {
 namespace {
-
-template <class T>
-T pick(RandomStream& random, const std::vector<T>& choices) {
-  return choices[random.below(choices.size())];
-}
 
 struct Drawn {
   std::unique_ptr<topology::Mesh> mesh;

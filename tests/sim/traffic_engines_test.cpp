@@ -9,16 +9,12 @@
 #include "sim/traffic.h"
 #include "tests/sim/dump.h"
 #include "tests/sim/flit_rig.h"
+#include "tests/sim/pick.h"
 
 namespace wafersim::test {
 namespace {
 
 constexpr Cycle kMeasuredTo = 700;
-
-template <class T>
-T pick(RandomStream& random, const std::vector<T>& choices) {
-  return choices[random.below(choices.size())];
-}
 
 topology::MeshSpec draw_mesh(RandomStream& random) {
   topology::MeshSpec spec;

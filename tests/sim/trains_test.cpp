@@ -5,15 +5,11 @@
 #include "tests/sim/dump.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/pick.h"
 #include "tests/sim/random_plan.h"
 
 namespace wafersim::test {
 namespace {
-
-template <class T>
-T pick(RandomStream& random, const std::vector<T>& choices) {
-  return choices[random.below(choices.size())];
-}
 
 struct Drawn {
   models::WaferSpec wafer;
