@@ -51,7 +51,8 @@ TimelineFile::TimelineFile(const std::filesystem::path& path, const Run& run, co
     const auto binding = std::lower_bound(trace_.tiles.begin(), trace_.tiles.end(), tile,
                                           [](const workloads::TileBinding& b, TileId id) { return b.tile < id; });
     require_invariant(binding != trace_.tiles.end() && binding->tile == tile, "a tile of the timeline is not used");
-    tiles_.push_back({&*binding, mesh_.name(tile), std::vector<Track>(kEngineTracks), {}});
+    const std::string wafer = mesh_.wafer_grid().size() > 1 ? fmt::format("wafer {} ", mesh_.wafer(tile)) : "";
+    tiles_.push_back({&*binding, wafer + mesh_.name(tile), std::vector<Track>(kEngineTracks), {}});
   }
   for (const workloads::Tensor& tensor : trace_.tensors) tensors_.push_back(quoted(tensor.name));
   const std::string head = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";

@@ -175,6 +175,11 @@ class Mesh {
 
   /// Tiles of one wafer: all, unless there are several.
   const Shape& wafer_shape() const { return wafer_shape_; }
+  /// The number of a tile's wafer, row by row.
+  int wafer(TileId tile) const {
+    const Coord at = coord(tile);
+    return at.y / wafer_shape_.rows * wafer_grid().cols + at.x / wafer_shape_.cols;
+  }
   /// Rows and columns of wafers.
   Shape wafer_grid() const { return {shape_.rows / wafer_shape_.rows, shape_.cols / wafer_shape_.cols}; }
 

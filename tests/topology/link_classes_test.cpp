@@ -82,7 +82,12 @@ TEST(LinkClasses, WhatIsNoReticleIsRefused) {
     EXPECT_THROW(Mesh{wafers}, PlanError);
   }
   wafers.wafers = WaferGrid{{2, 3}};
-  EXPECT_NO_THROW(Mesh{wafers});
+  const Mesh four(wafers);
+  EXPECT_EQ(four.wafer_grid(), (Shape{2, 2}));
+  EXPECT_EQ(four.wafer(four.tile_at({2, 1})), 0);
+  EXPECT_EQ(four.wafer(four.tile_at({3, 1})), 1);
+  EXPECT_EQ(four.wafer(four.tile_at({2, 2})), 2);
+  EXPECT_EQ(four.wafer(four.tile_at({5, 3})), 3);
   wafers.wrap = Wrap::both;
   EXPECT_THROW(Mesh{wafers}, PlanError);
   EXPECT_THROW(Mesh(with_reticles({4, 4}, {2, 2}, Rational(0))), PlanError);
