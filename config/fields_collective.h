@@ -6,6 +6,15 @@
 
 namespace wafersim::config {
 
+/// The group of a reduction along a line of tiles.
+inline Key reduction_group_key() {
+  return {.name = "group",
+          .doc = "Of two_phase and k_tree: tiles of a group; auto is the power of two that the cost model finds best.",
+          .min = 2,
+          .max = 1000000,
+          .absent = "auto"};
+}
+
 template <class Visitor>
 void fields(Visitor& visit, workloads::CollectiveSpec& spec) {
   visit(Key{.name = "kind", .doc = "The root gets the sum of all vectors, all get that of the root, or all get the sum."},
@@ -21,12 +30,7 @@ void fields(Visitor& visit, workloads::CollectiveSpec& spec) {
                    "store_and_forward for ring, else cut_through.",
             .absent = "auto"},
         spec.relay);
-  visit(Key{.name = "group",
-            .doc = "Of two_phase and k_tree: tiles of a group; auto is the power of two that the cost model finds best.",
-            .min = 2,
-            .max = 1000000,
-            .absent = "auto"},
-        spec.group);
+  visit(reduction_group_key(), spec.group);
   visit(Key{.name = "launch", .doc = "From the start until a tile begins."}, spec.launch);
   visit(Key{.name = "task_overhead",
             .doc = "With store_and_forward: from when all of a message is there until it is used or sent on."},

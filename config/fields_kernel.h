@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/codec_mesh.h"
+#include "config/fields_collective.h"
 #include "config/key.h"
 #include "workloads/kernel_spec.h"
 
@@ -52,12 +53,7 @@ void fields(Visitor& visit, workloads::GemvSpec& spec) {
       spec.cols);
   visit(Key{.name = "reduction", .doc = "How products are summed along a column of tiles: a tree of `collective.algorithm`."},
         spec.reduction);
-  visit(Key{.name = "group",
-            .doc = "Of two_phase and k_tree: tiles of a group; auto is the power of two that the cost model finds best.",
-            .min = 2,
-            .max = 1000000,
-            .absent = "auto"},
-        spec.group);
+  visit(reduction_group_key(), spec.group);
   visit(Key{.name = "root", .doc = "The tile of a column that sums lead to: the northernmost, or that in the middle."},
         spec.root);
   visit(Key{.name = "result", .doc = "Who gets y: that tile, or all of the column, by copies that routers make."}, spec.result);

@@ -91,11 +91,10 @@ CompiledTemplate compile(const workloads::StepTemplate& source, const workloads:
 
 }  // namespace
 
-WorkTotals& WorkTotals::operator+=(const WorkTotals& other) {
-  matrix_flops += other.matrix_flops;
-  vector_flops += other.vector_flops;
-  sram_bytes += other.sram_bytes;
-  return *this;
+void WorkTotals::add(const WorkTotals& other, std::uint64_t times) {
+  matrix_flops += times * other.matrix_flops;
+  vector_flops += times * other.vector_flops;
+  sram_bytes += times * other.sram_bytes;
 }
 
 WorkTotals& WorkTotals::operator-=(const WorkTotals& other) {
@@ -141,7 +140,7 @@ CompiledTrace::CompiledTrace(const workloads::Trace& trace, const models::Hardwa
     WorkTotals& work = program_work_.emplace_back();
     for (const workloads::Step& step : program.steps) {
       operations += trace.templates.at(step.step_template).ops.size();
-      work += templates_[step.step_template].work;
+      work.add(templates_[step.step_template].work);
     }
     program_operations.push_back(operations);
   }

@@ -49,8 +49,9 @@ struct WorkTotals {
   std::uint64_t matrix_flops = 0;
   std::uint64_t vector_flops = 0;
   Bytes sram_bytes = 0;
-  WorkTotals& operator+=(const WorkTotals& other);
   WorkTotals& operator-=(const WorkTotals& other);
+  /// Adds what another does, so many times.
+  void add(const WorkTotals& other, std::uint64_t times = 1);
   /// Adds an operation; one that does not compute does nothing.
   void add(workloads::OpKind kind, const workloads::Work& work);
 };

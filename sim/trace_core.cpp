@@ -462,7 +462,7 @@ WorkTotals TraceCore::work() const {
     return open.cursor[engine] == list.size() || op < list[open.cursor[engine]];
   };
   WorkTotals total;
-  for (std::uint32_t step = 0; step < next_step_; ++step) total += trace_.step_template(program_.steps[step].step_template).work;
+  for (std::uint32_t step = 0; step < next_step_; ++step) total.add(trace_.step_template(program_.steps[step].step_template).work);
   for (const std::uint32_t slot : order_) {
     const OpenStep& open = slots_[slot];
     total -= open.code->work;

@@ -123,8 +123,9 @@ TEST_F(ClusterOfTwo, AnInterruptedSearchKeepsWhatWasFound) {
       "(" + kRanks + "2 sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then echo $$ > second; fi; " +
       "exec \"$0\" search tiny.yaml -o out --max-plans 100000 --quiet' \"$WAFERSIM\"; echo $? > status) & "
       "until [ -s second ] && [ -e out/.lock ]; do sleep 0.1; done; sleep 5; kill -TERM $(cat second); wait");
-  // 130, unless mpirun itself crashes after the end of all ranks, as that of Open MPI 4.1 does now and then.
-  EXPECT_NE(place_.read("status"), "0\n") << outcome.err;
+  // 139: mpirun itself crashed after the end of all ranks, as that of Open MPI 4.1 does now and then (in PMIx_server_finalize).
+  const std::string status = place_.read("status");
+  EXPECT_TRUE(status == "130\n" || status == "139\n") << status << outcome.err;
   EXPECT_FALSE(search_rows(place_.read("out/search.csv")).empty());
   EXPECT_EQ(place_.wafersim("run out/best.yaml -o alone").status, 0);
 }
