@@ -1,11 +1,6 @@
 #include "base/random.h"
 
 namespace wafersim {
-namespace {
-
-std::uint64_t rotate_left(std::uint64_t value, int bits) { return (value << bits) | (value >> (64 - bits)); }
-
-}  // namespace
 
 std::uint64_t mix_bits(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -21,18 +16,6 @@ RandomStream::RandomStream(std::uint64_t seed, std::string_view name) {
     state += 0x9e3779b97f4a7c15ULL;
     word = mix_bits(state);
   }
-}
-
-std::uint64_t RandomStream::next() {
-  const std::uint64_t result = rotate_left(state_[1] * 5, 7) * 9;
-  const std::uint64_t shifted = state_[1] << 17;
-  state_[2] ^= state_[0];
-  state_[3] ^= state_[1];
-  state_[1] ^= state_[2];
-  state_[0] ^= state_[3];
-  state_[2] ^= shifted;
-  state_[3] = rotate_left(state_[3], 45);
-  return result;
 }
 
 std::uint64_t RandomStream::below(std::uint64_t bound) {

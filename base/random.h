@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -11,7 +12,17 @@ class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::string_view name);
 
-  std::uint64_t next();
+  std::uint64_t next() {
+    const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
+    const std::uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = std::rotl(state_[3], 45);
+    return result;
+  }
   /// Uniform in [0, bound); bound > 0. Unbiased by rejection.
   std::uint64_t below(std::uint64_t bound);
   /// Uniform in [0, 1) with 53 bits.

@@ -134,7 +134,7 @@ void FlitEngine<kPorts>::send_branch(std::uint32_t router, State& state, PortVc 
   forward(router, state, to, flit, now);
   const bool room = take_room(router, state, to, now);
   if (flit.tail()) {
-    state.free_vcs[output] = static_cast<VcSet>(state.free_vcs[output] | 1U << to.vc);
+    state.free_vc(output, to.vc);
     fork.left = static_cast<PortSet>(fork.left & ~(1U << output));
   }
   if (flit.tail() || !room || !has_flit(router, input, output)) state.withdraw_switch(output, input.port, input.vc);

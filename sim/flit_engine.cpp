@@ -160,7 +160,8 @@ void FlitEngine<kPorts>::give_buffers(std::uint32_t router, const FlitNetworkSpe
     const bool mesh = port < kMesh;
     if (mesh && !spec.mesh.link_alive(topology::Mesh::link(router, static_cast<topology::Direction>(port)))) continue;
     if (!mesh && port - kMesh >= layout_.local) continue;
-    state.free_vcs[port] = state.credit_vcs[port] = static_cast<VcSet>((1U << vcs_) - 1);
+    state.credit_vcs[port] = static_cast<VcSet>((1U << vcs_) - 1);
+    for (unsigned vc = 0; vc < vcs_; ++vc) state.free_vc(port, vc);
     const std::uint32_t size = mesh ? mesh_buffer_ : spec.injection_buffer_flits;
     const std::uint32_t ring = std::bit_ceil(size);
     for (unsigned vc = 0; vc < vcs_; ++vc) {
@@ -233,11 +234,9 @@ void FlitEngine<kPorts>::deliver(Cycle now) {
   sink_credits_.slot(now).clear();
   std::vector<Arrival>& arrivals = arrivals_.slot(now);
   for (std::size_t i = 0; i < arrivals.size(); ++i) {
-    if (i + kAhead < arrivals.size()) {
-      const std::uint32_t coming = arrivals[i + kAhead].input_vc;
-      __builtin_prefetch(&inputs_[coming]);
-      __builtin_prefetch(&routers_[coming >> (kPortBits + vc_bits_)]);
-    }
+    const std::uint32_t coming = arrivals[std::min<std::size_t>(i + kAhead, arrivals.size() - 1)].input_vc;
+    __builtin_prefetch(&inputs_[coming]);
+    __builtin_prefetch(&routers_[coming >> (kPortBits + vc_bits_)]);
     receive(arrivals[i], now);
   }
   arrivals.clear();
@@ -286,20 +285,6 @@ void FlitEngine<kPorts>::take_credit(std::uint32_t output_vc) {
   if (!has_flit(router, out.owner, output)) return;
   state.request_switch(output, out.owner.port, out.owner.vc);
   activate(router);
-}
-
-/// A flit leaves the router by `output`.
-template <unsigned kPorts>
-void FlitEngine<kPorts>::forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now) {
-  ++router_traversals_;
-  if (slow_ports_ && !cut_through_) occupy_port(router, output.port, now);
-  if (output.port < kMesh) [[likely]] {
-    arrivals_out_[state.link_class[output.port]]->push_back({state.next[output.port] + output.vc, flit});
-    ++link_flits_[router * topology::kDirections + output.port];
-  } else {
-    ++ejected_[std::size_t{router} * (kPorts - kMesh) + (output.port - kMesh)];
-    terminals_.eject(router, output.port - kMesh, flit, now + to_link_);
-  }
 }
 
 template <unsigned kPorts>

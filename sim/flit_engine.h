@@ -124,21 +124,32 @@ class FlitEngine final : public FlitNetwork {
     --from.count;
     return flit;
   }
-  void forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now);
+  /// A flit leaves the router by `output`.
+  void forward(std::uint32_t router, const State& state, PortVc output, Flit flit, Cycle now) {
+    ++router_traversals_;
+    if (slow_ports_ && !cut_through_) occupy_port(router, output.port, now);
+    if (output.port < kMesh) [[likely]] {
+      arrivals_out_[state.link_class[output.port]]->push_back({state.next[output.port] + output.vc, flit});
+      ++link_flits_[router * topology::kDirections + output.port];
+    } else {
+      ++ejected_[std::size_t{router} * (kPorts - kMesh) + (output.port - kMesh)];
+      terminals_.eject(router, output.port - kMesh, flit, now + to_link_);
+    }
+  }
   bool port_free(std::uint32_t router, unsigned output, Cycle now) const {
     return !slow_ports_ || clocks_[std::size_t{router} * kPorts + output].free_at() <= now;
   }
   void occupy_port(std::uint32_t router, unsigned output, Cycle now);
   /// What route computation takes longer by.
-  Cycle turn_cost(unsigned input, unsigned output) const { return turns(input, output, kMesh) ? turn_cycles_ : 0; }
+  Cycle turn_cost(unsigned input, unsigned output) const {
+    return turn_cycles_ != 0 && turns(input, output, kMesh) ? turn_cycles_ : 0;
+  }
 
   // flit_routes.cpp
   unsigned port_of(topology::Hop hop, unsigned input, TileId destination) const {
-    if (hop != topology::Hop::local) [[likely]] {
-      require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
-      return static_cast<unsigned>(hop);
-    }
-    if constexpr (kPorts == kSinglePort) return kMesh;
+    require_invariant(hop != topology::Hop::unreachable, "a packet reached a router without a way on");
+    if constexpr (kPorts == kSinglePort) return std::min(static_cast<unsigned>(hop), kMesh);
+    if (hop != topology::Hop::local) [[likely]] return static_cast<unsigned>(hop);
     if (!layout_.per_direction()) return kMesh + mesh_.slot(destination);
     return kMesh + std::min(input, kMesh);
   }
@@ -155,7 +166,6 @@ class FlitEngine final : public FlitNetwork {
   }
   void choose_output(std::uint32_t router, InputVc& from, PortVc at, std::uint32_t packet);
   VcRequests<kPorts> requests_with_any(const VcRequests<kPorts>& requests, const InputVc* in, VcSet vcs) const;
-  void allocate_by_group(const State& state, unsigned output, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
   void find_speculators(const State& state, const InputVc* in);
   bool waits_for_free_vc(const State& state, const InputVc* in) const;
 
@@ -163,23 +173,37 @@ class FlitEngine final : public FlitNetwork {
   void evaluate_wormhole(std::uint32_t router, Cycle now);
   void start_packet(std::uint32_t router, State& state, InputVc& from, PortVc at, Cycle front_since);
   void wait_for_vc(State& state, InputVc& from, PortVc at);
-  void end_routing(std::uint32_t router, State& state);
-  void allocate_vcs(State& state, InputVc* in, OutputVc* out, Grants<VcGrant>& grants);
+  template <class Granted>
+  void allocate_vcs(State& state, InputVc* in, OutputVc* out, const Granted& granted);
+  template <class Granted>
+  void allocate_by_group(const State& state, unsigned output, InputVc* in, OutputVc* out, const Granted& granted);
+  template <class Granted>
   void allocate_output(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in, OutputVc* out,
-                       Grants<VcGrant>& grants);
+                       const Granted& granted);
+  template <class Granted>
   void grant_first(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in, OutputVc* out,
-                   Grants<VcGrant>& grants);
+                   const Granted& granted);
+  template <class Granted>
   void choose_first(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in, OutputVc* out,
-                    Grants<VcGrant>& grants);
+                    const Granted& granted);
   /// By output: heads that bid for the switch before they have a VC.
   using Speculators = std::array<VcRequests<kPorts>, kPorts>;
   PortSet speculative_outputs(const State& state, const Speculators& speculators) const;
-  void allocate_switch(std::uint32_t router, State& state, const InputVc* in, Grants<SwitchGrant>& grants, Cycle now);
-  void grant_switch(State& state, const Speculators& speculators, unsigned port, unsigned output, Grants<SwitchGrant>& grants);
-  void choose_switch(State& state, const Speculators& speculators, PortSet outputs, PortSet speculative,
-                     Grants<SwitchGrant>& grants);
-  void take_vc(std::uint32_t router, State& state, InputVc* in, OutputVc* out, const VcGrant& grant);
-  void use_switch(std::uint32_t router, State& state, const SwitchGrant& grant, Cycle now);
+  /// What the switch allocator may grant in a cycle.
+  struct SwitchOffers {
+    PortSet inputs = 0;                    ///< with an offer
+    PortSet speculative = 0;               ///< outputs that are offered to heads without a VC
+    std::array<PortSet, kPorts> outputs{};  ///< by input: offered to it
+    std::array<VcSet, kPorts> vcs;          ///< by offered output: of the input, those that it is offered to
+    void add(const State& state, const Speculators& speculators, unsigned port, unsigned output);
+  };
+  SwitchOffers offer_switch(std::uint32_t router, const State& state, const InputVc* in, Cycle now);
+  template <class Granted>
+  void accept_switch(State& state, const SwitchOffers& offers, const Granted& granted);
+  void choose_switch(const State& state, const Speculators& speculators, PortSet outputs, PortSet speculative,
+                     SwitchOffers& offers);
+  void take_vc(std::uint32_t router, State& state, InputVc* in, OutputVc* out, PortVc input, PortVc output);
+  void use_switch(std::uint32_t router, State& state, PortVc input, unsigned output, bool speculative, Cycle now);
   bool take_room(std::uint32_t router, State& state, PortVc output, Cycle now);
   void give_back_place(std::uint32_t router, const State& state, PortVc input, Flit flit, Cycle now);
   void send(std::uint32_t router, State& state, PortVc input, Cycle now);
@@ -313,7 +337,7 @@ class FlitEngine final : public FlitNetwork {
   // Of the current cycle, by class of links.
   std::vector<std::vector<Arrival>*> arrivals_out_;
   std::vector<std::vector<std::uint32_t>*> credits_out_;
-  std::array<VcSet, std::size_t{16} * models::kMaxFlitVcs> offered_{};  ///< scratch, zero between uses
+  std::array<VcSet, std::size_t{kPorts} * models::kMaxFlitVcs> offered_{};  ///< scratch, zero between uses
   Speculators speculators_{};  ///< of the router that is evaluated, with several groups of VCs
 };
 

@@ -69,7 +69,7 @@ void FlitEngine<kPorts>::apply_stage_ends(Cycle now) {
       // Two stages that end together may have been granted the same VC: the first has it.
       const bool free = (state.free_vcs[end.output.port] >> end.output.vc & 1U) != 0;
       if (end.granted && free) {
-        take_vc(end.router, state, in, outputs_of(end.router), {end.input, end.output});
+        take_vc(end.router, state, in, outputs_of(end.router), end.input, end.output);
       } else {
         state.request_vc(end.output.port, end.input.port, end.input.vc);
       }

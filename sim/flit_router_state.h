@@ -16,10 +16,10 @@ template <unsigned kPorts>
 using PortSetOf = std::conditional_t<(kPorts > 16), std::uint32_t, std::uint16_t>;
 
 constexpr unsigned first_of(std::uint32_t set) { return static_cast<unsigned>(std::countr_zero(set)); }
-/// The first member at or after `start`, round the end.
+/// The first member at or after `start`, round the end. As all that arbiters do, this must not branch: it has no pattern.
 constexpr unsigned first_from(std::uint32_t set, unsigned start) {
-  const std::uint32_t later = set >> start << start;
-  return first_of(later != 0 ? later : set);
+  const std::uint64_t later = set >> start << start;
+  return static_cast<unsigned>(std::countr_zero(later | std::uint64_t{set} << 32)) & 31U;
 }
 constexpr bool has_one(std::uint32_t set) { return (set & (set - 1)) == 0; }
 
@@ -37,7 +37,11 @@ struct VcRequests {
   }
   void remove(unsigned port, unsigned vc) {
     vcs[port] = static_cast<VcSet>(vcs[port] & ~(1U << vc));
-    if (vcs[port] == 0) ports = static_cast<PortSet>(ports & ~(1U << port));
+    ports = static_cast<PortSet>(ports & ~(static_cast<unsigned>(vcs[port] == 0) << port));
+  }
+  void add_all(const VcRequests& others) {
+    for (unsigned port = 0; port < kPorts; ++port) vcs[port] = static_cast<VcSet>(vcs[port] | others.vcs[port]);
+    ports = static_cast<PortSet>(ports | others.ports);
   }
   bool only_one() const { return has_one(ports) && has_one(vcs[first_of(ports)]); }
 };
@@ -102,20 +106,39 @@ struct alignas(64) RouterState {
   static constexpr unsigned kMesh = kMeshPortsOf<kPorts>;
   PortSet wants_vc = 0;      ///< outputs that heads wait for a VC of
   PortSet wants_switch = 0;  ///< outputs that flits want to leave by
-  PortSet routing = 0;       ///< inputs with heads in route computation
+  PortSet has_free_vc = 0;   ///< outputs with a VC in free_vcs
+  PortSet routing = 0;       ///< outputs that heads will wait for a VC of from the next cycle on
   std::array<VcSet, kPorts> free_vcs{};    ///< by output: not given to a packet
   std::array<VcSet, kPorts> credit_vcs{};  ///< by output: with room for a flit
-  std::array<VcSet, kPorts> routing_vcs{};
   std::array<std::uint8_t, kPorts> switch_grant{};   ///< by output: first input to grant
   std::array<std::uint8_t, kPorts> switch_accept{};  ///< by input: first output to accept
   std::array<std::uint8_t, kPorts> switch_vc{};      ///< by input: first VC to serve
   std::array<VcRequests<kPorts>, kPorts> vc_requests;      ///< by output
   std::array<VcRequests<kPorts>, kPorts> switch_requests;  ///< by output: with a flit and room for it behind
+  std::array<VcRequests<kPorts>, kPorts> routing_requests;  ///< by output: heads that get there with the end of this cycle
   std::array<std::uint32_t, kMesh> next{};      ///< input VC 0 behind a mesh output
   std::array<std::uint32_t, kMesh> upstream{};  ///< output VC 0 before a mesh input
   std::array<std::uint8_t, kMesh> link_class{};  ///< of the link behind a mesh output and of that before the input
 
   void request_vc(unsigned output, unsigned port, unsigned vc) { add(vc_requests[output], wants_vc, output, port, vc); }
+  void take_free_vc(unsigned output, unsigned vc) {
+    free_vcs[output] = static_cast<VcSet>(free_vcs[output] & ~(1U << vc));
+    has_free_vc = static_cast<PortSet>(has_free_vc & ~(static_cast<unsigned>(free_vcs[output] == 0) << output));
+  }
+  void free_vc(unsigned output, unsigned vc) {
+    free_vcs[output] = static_cast<VcSet>(free_vcs[output] | 1U << vc);
+    has_free_vc = static_cast<PortSet>(has_free_vc | 1U << output);
+  }
+  void request_vc_next(unsigned output, unsigned port, unsigned vc) {
+    add(routing_requests[output], routing, output, port, vc);
+  }
+  /// What was said with request_vc_next() holds.
+  void end_routing() {
+    for (unsigned output = 0; output < kPorts; ++output) vc_requests[output].add_all(routing_requests[output]);
+    routing_requests = {};
+    wants_vc = static_cast<PortSet>(wants_vc | routing);
+    routing = 0;
+  }
   void withdraw_vc(unsigned output, unsigned port, unsigned vc) { remove(vc_requests[output], wants_vc, output, port, vc); }
   void request_switch(unsigned output, unsigned port, unsigned vc) {
     add(switch_requests[output], wants_switch, output, port, vc);
@@ -131,7 +154,7 @@ struct alignas(64) RouterState {
   }
   static void remove(VcRequests<kPorts>& requests, PortSet& outputs, unsigned output, unsigned port, unsigned vc) {
     requests.remove(port, vc);
-    if (requests.ports == 0) outputs = static_cast<PortSet>(outputs & ~(1U << output));
+    outputs = static_cast<PortSet>(outputs & ~(static_cast<unsigned>(requests.ports == 0) << output));
   }
 };
 

@@ -36,18 +36,6 @@ VcRequests<kPorts> FlitEngine<kPorts>::requests_with_any(const VcRequests<kPorts
   return result;
 }
 
-/// Heads of different groups never ask for the same VC.
-template <unsigned kPorts>
-void FlitEngine<kPorts>::allocate_by_group(const State& state, unsigned output, InputVc* in, OutputVc* out,
-                                           Grants<VcGrant>& grants) {
-  for (const VcSet group : vc_groups_) {
-    const auto free = static_cast<VcSet>(state.free_vcs[output] & group);
-    if (free == 0) continue;
-    const VcRequests<kPorts> requests = requests_with_any(state.vc_requests[output], in, group);
-    if (requests.ports != 0) allocate_output(requests, free, output, in, out, grants);
-  }
-}
-
 /// A head bids for the switch where some VC of its class is free and has room.
 template <unsigned kPorts>
 void FlitEngine<kPorts>::find_speculators(const State& state, const InputVc* in) {
@@ -72,8 +60,6 @@ bool FlitEngine<kPorts>::waits_for_free_vc(const State& state, const InputVc* in
   template void FlitEngine<kPorts>::choose_output(std::uint32_t, InputVc&, PortVc, std::uint32_t);                     \
   template VcRequests<kPorts> FlitEngine<kPorts>::requests_with_any(const VcRequests<kPorts>&, const InputVc*, VcSet)  \
       const;                                                                                                           \
-  template void FlitEngine<kPorts>::allocate_by_group(const FlitEngine<kPorts>::State&, unsigned, InputVc*, OutputVc*, \
-      FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::VcGrant>&);                                                       \
   template void FlitEngine<kPorts>::find_speculators(const FlitEngine<kPorts>::State&, const InputVc*);                \
   template bool FlitEngine<kPorts>::waits_for_free_vc(const FlitEngine<kPorts>::State&, const InputVc*) const
 

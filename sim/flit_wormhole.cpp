@@ -7,19 +7,21 @@ namespace wafersim::sim {
 namespace {
 
 constexpr std::uint8_t after(unsigned index, unsigned count) {
-  return static_cast<std::uint8_t>(index + 1 == count ? 0 : index + 1);
+  const unsigned next = index + 1;
+  return static_cast<std::uint8_t>(next & (0U - static_cast<unsigned>(next != count)));
 }
 /// The request behind `at`, in the order of ports, then VCs.
 constexpr PortVc after(PortVc at, unsigned ports, unsigned vcs) {
-  if (at.vc + 1U < vcs) return {at.port, static_cast<std::uint8_t>(at.vc + 1)};
-  return {after(at.port, ports), 0};
+  const std::uint8_t vc = after(at.vc, vcs);
+  const unsigned port = at.port + static_cast<unsigned>(vc == 0);
+  return {static_cast<std::uint8_t>(port & (0U - static_cast<unsigned>(port != ports))), vc};
 }
 constexpr PortVc port_vc(unsigned port, unsigned vc) {
   return {static_cast<std::uint8_t>(port), static_cast<std::uint8_t>(vc)};
 }
 /// Of the VCs of `output`, the first that a pointer over all outputs' VCs comes to.
 constexpr unsigned first_vc(VcSet vcs, unsigned output, PortVc pointer) {
-  return first_from(vcs, pointer.port == output ? pointer.vc : 0U);
+  return first_from(vcs, pointer.vc & (0U - static_cast<unsigned>(pointer.port == output)));
 }
 
 template <class Set>
@@ -33,44 +35,53 @@ Set with(Set set, unsigned member) {
 
 }  // namespace
 
-/// One cycle of a router: every stage decides on the state that the cycle began with, then what was decided is done.
-/// Inlining the stages was measured to save a tenth.
+/// One cycle of a router: every stage decides on the state that the cycle began with. What one does must not be seen by one that
+/// decides later in here: the switch chooses between the VCs that have theirs before more VCs are given away, and flits leave,
+/// which frees VCs, after that. Inlining the stages was measured to save a tenth.
 template <unsigned kPorts>
 [[gnu::flatten]] void FlitEngine<kPorts>::evaluate_wormhole(std::uint32_t router, Cycle now) {
   State& state = routers_[router];
   InputVc* const in = inputs_of(router);
   OutputVc* const out = outputs_of(router);
-  Grants<VcGrant> vc_grants;
-  Grants<SwitchGrant> switch_grants;
-  const PortSet heads_wait_for = state.wants_vc;
-  if (heads_wait_for != 0) allocate_vcs(state, in, out, vc_grants);
-  if (state.wants_switch != 0 || (stages_.speculative && heads_wait_for != 0)) {
-    allocate_switch(router, state, in, switch_grants, now);
-    if (open_forks_ != 0) [[unlikely]] fan_out(router, state, in, switch_grants, now);
-  }
-  // What is known or taken from the next cycle on has no part in what this one decided.
   const bool long_vc = stages_.vc_allocation > 1;
   const bool long_switch = stages_.switch_allocation > 1;
-  if (long_switch) begin_long_switch_stage(router, state, switch_grants, now);
-  if (long_vc && heads_wait_for != 0) begin_long_vc_stage(router, state, in, vc_grants, heads_wait_for, now);
-  if (state.routing != 0) end_routing(router, state);
-  if (!long_vc) {
-    for (const VcGrant& grant : vc_grants) take_vc(router, state, in, out, grant);
+  const bool listed = long_switch || open_forks_ != 0;
+  SwitchOffers offers = offer_switch(router, state, in, now);
+  Grants<SwitchGrant> switch_grants;
+  if (listed) [[unlikely]] {
+    accept_switch(state, offers, [&](PortVc input, unsigned output, bool speculative) {
+      switch_grants.add({input, static_cast<std::uint8_t>(output), speculative});
+    });
+    if (open_forks_ != 0) fan_out(router, state, in, switch_grants, now);
+    if (long_switch) begin_long_switch_stage(router, state, switch_grants, now);
   }
-  if (!long_switch) {
-    for (const SwitchGrant& grant : switch_grants) use_switch(router, state, grant, now);
+  if (long_vc) [[unlikely]] {
+    Grants<VcGrant> vc_grants;
+    const PortSet heads_wait_for = state.wants_vc;
+    allocate_vcs(state, in, out, [&](PortVc input, PortVc output) { vc_grants.add({input, output}); });
+    if (heads_wait_for != 0) begin_long_vc_stage(router, state, in, vc_grants, heads_wait_for, now);
+  } else {
+    allocate_vcs(state, in, out, [&](PortVc input, PortVc output) { take_vc(router, state, in, out, input, output); });
   }
-  if (!can_act(state, in)) active_[router / 64] &= ~(std::uint64_t{1} << (router % 64));
+  if (state.routing != 0) state.end_routing();
+  if (!listed) [[likely]] {
+    accept_switch(state, offers, [&](PortVc input, unsigned output, bool speculative) {
+      use_switch(router, state, input, output, speculative, now);
+    });
+  } else if (!long_switch) {
+    for (const SwitchGrant& grant : switch_grants) {
+      use_switch(router, state, grant.input, grant.output, grant.speculative, now);
+    }
+  }
+  active_[router / 64] &= ~(std::uint64_t{!can_act(state, in)} << (router % 64));
 }
 
 template <unsigned kPorts>
 bool FlitEngine<kPorts>::can_act(const State& state, const InputVc* in) const {
-  if (state.wants_switch != 0 || state.routing != 0) return true;
-  if (vc_groups_.size() > 1) [[unlikely]] return waits_for_free_vc(state, in);
-  for (std::uint32_t outputs = state.wants_vc; outputs != 0; outputs &= outputs - 1) {
-    if (state.free_vcs[first_of(outputs)] != 0) return true;
+  if (vc_groups_.size() > 1) [[unlikely]] {
+    return (state.wants_switch | state.routing) != 0 || waits_for_free_vc(state, in);
   }
-  return false;
+  return (state.wants_switch | state.routing | (state.wants_vc & state.has_free_vc)) != 0;
 }
 
 /// The head of a packet is the first flit of its VC from cycle `front_since` on, which is now or the next one.
@@ -88,11 +99,11 @@ void FlitEngine<kPorts>::start_packet(std::uint32_t router, State& state, InputV
     ready_at_[input_vc(router, at.port, at.vc)] = front_since + routing + allocation;
   }
   if (routing == 0) return wait_for_vc(state, from, at);
-  from.state = VcState::routing;
   if (routing == 1) {
-    state.routing_vcs[at.port] = with(state.routing_vcs[at.port], at.vc);
-    state.routing = with(state.routing, at.port);
+    from.state = VcState::waiting;
+    state.request_vc_next(from.output, at.port, at.vc);
   } else {
+    from.state = VcState::routing;
     const Cycle end = front_since + routing - 1;
     stage_ends_.slot(end).push_back({router, StageEnd::Stage::routing, true, at, {}});
   }
@@ -104,81 +115,84 @@ void FlitEngine<kPorts>::wait_for_vc(State& state, InputVc& from, PortVc at) {
   state.request_vc(from.output, at.port, at.vc);
 }
 
-/// Routes computed in this cycle: from the next one on their heads ask for a VC.
+/// Calls `granted` with the input VC and the output VC of every grant.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::end_routing(std::uint32_t router, State& state) {
-  for (std::uint32_t ports = state.routing; ports != 0; ports &= ports - 1) {
-    const unsigned port = first_of(ports);
-    for (std::uint32_t vcs = state.routing_vcs[port]; vcs != 0; vcs &= vcs - 1) {
-      const PortVc at = port_vc(port, first_of(vcs));
-      wait_for_vc(state, inputs_of(router)[local(at)], at);
-    }
-    state.routing_vcs[port] = 0;
-  }
-  state.routing = 0;
-}
-
-template <unsigned kPorts>
-void FlitEngine<kPorts>::allocate_vcs(State& state, InputVc* in, OutputVc* out, Grants<VcGrant>& grants) {
-  for (std::uint32_t outputs = state.wants_vc; outputs != 0; outputs &= outputs - 1) {
+template <class Granted>
+void FlitEngine<kPorts>::allocate_vcs(State& state, InputVc* in, OutputVc* out, const Granted& granted) {
+  for (std::uint32_t outputs = state.wants_vc & state.has_free_vc; outputs != 0; outputs &= outputs - 1) {
     const unsigned output = first_of(outputs);
     const VcSet free = state.free_vcs[output];
-    if (free == 0) continue;
     if (vc_groups_.size() > 1) [[unlikely]] {
-      allocate_by_group(state, output, in, out, grants);
+      allocate_by_group(state, output, in, out, granted);
     } else {
-      allocate_output(state.vc_requests[output], free, output, in, out, grants);
+      allocate_output(state.vc_requests[output], free, output, in, out, granted);
     }
+  }
+}
+
+/// Heads of different groups never ask for the same VC.
+template <unsigned kPorts>
+template <class Granted>
+void FlitEngine<kPorts>::allocate_by_group(const State& state, unsigned output, InputVc* in, OutputVc* out,
+                                           const Granted& granted) {
+  for (const VcSet group : vc_groups_) {
+    const auto free = static_cast<VcSet>(state.free_vcs[output] & group);
+    if (free == 0) continue;
+    const VcRequests<kPorts> requests = requests_with_any(state.vc_requests[output], in, group);
+    if (requests.ports != 0) allocate_output(requests, free, output, in, out, granted);
   }
 }
 
 /// The VCs of an output that are free and may be taken by those who ask for one.
 template <unsigned kPorts>
+template <class Granted>
 void FlitEngine<kPorts>::allocate_output(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in,
-                                         OutputVc* out, Grants<VcGrant>& grants) {
+                                         OutputVc* out, const Granted& granted) {
   if (requests.only_one()) {
     const PortVc input = port_vc(first_of(requests.ports), first_of(requests.vcs[first_of(requests.ports)]));
     InputVc& from = in[local(input)];
     const PortVc chosen = port_vc(output, first_vc(free, output, from.accept));
     out[local(chosen)].grant = after(input, kPorts, vcs_);
     from.accept = after(chosen, kPorts, vcs_);
-    grants.add({input, chosen});
+    granted(input, chosen);
   } else if (allocator_ == models::Allocator::islip) {
-    grant_first(requests, free, output, in, out, grants);
+    grant_first(requests, free, output, in, out, granted);
   } else {
-    choose_first(requests, free, output, in, out, grants);
+    choose_first(requests, free, output, in, out, granted);
   }
 }
 
 /// iSLIP: every free VC grants one of the heads, which accepts one of those that were granted to it.
 template <unsigned kPorts>
+template <class Granted>
 void FlitEngine<kPorts>::grant_first(const VcRequests<kPorts>& requests, VcSet free_vcs, unsigned output, InputVc* in,
-                                     OutputVc* out, Grants<VcGrant>& grants) {
-  std::array<PortVc, models::kMaxFlitVcs> granted;  // inputs with a grant, each once
+                                     OutputVc* out, const Granted& granted) {
+  std::array<PortVc, models::kMaxFlitVcs> heads;  // with a grant, each once
   unsigned count = 0;
   for (std::uint32_t free = free_vcs; free != 0; free &= free - 1) {
     const unsigned vc = first_of(free);
     const PortVc input = first_from(requests, out[local(output, vc)].grant);
     VcSet& offered = offered_[std::size_t{input.port} * models::kMaxFlitVcs + input.vc];
-    if (offered == 0) granted[count++] = input;
+    if (offered == 0) heads[count++] = input;
     offered = with(offered, vc);
   }
   for (unsigned i = 0; i < count; ++i) {
-    const PortVc input = granted[i];
+    const PortVc input = heads[i];
     VcSet& offered = offered_[std::size_t{input.port} * models::kMaxFlitVcs + input.vc];
     InputVc& from = in[local(input)];
     const PortVc accepted = port_vc(output, first_vc(offered, output, from.accept));
     offered = 0;
     out[local(accepted)].grant = after(input, kPorts, vcs_);
     from.accept = after(accepted, kPorts, vcs_);
-    grants.add({input, accepted});
+    granted(input, accepted);
   }
 }
 
 /// Input first: every head chooses a free VC, each VC takes one of those that chose it.
 template <unsigned kPorts>
+template <class Granted>
 void FlitEngine<kPorts>::choose_first(const VcRequests<kPorts>& requests, VcSet free, unsigned output, InputVc* in,
-                                      OutputVc* out, Grants<VcGrant>& grants) {
+                                      OutputVc* out, const Granted& granted) {
   std::array<VcRequests<kPorts>, models::kMaxFlitVcs> chosen{};
   VcSet wanted = 0;
   for (std::uint32_t ports = requests.ports; ports != 0; ports &= ports - 1) {
@@ -194,7 +208,7 @@ void FlitEngine<kPorts>::choose_first(const VcRequests<kPorts>& requests, VcSet 
     const PortVc input = first_from(chosen[taken.vc], out[local(taken)].grant);
     out[local(taken)].grant = after(input, kPorts, vcs_);
     in[local(input)].accept = after(taken, kPorts, vcs_);
-    grants.add({input, taken});
+    granted(input, taken);
   }
 }
 
@@ -211,9 +225,10 @@ PortSetOf<kPorts> FlitEngine<kPorts>::speculative_outputs(const State& state, co
   return result;
 }
 
+/// iSLIP: every output offers itself to one of the inputs that want it.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::allocate_switch(std::uint32_t router, State& state, const InputVc* in, Grants<SwitchGrant>& grants,
-                                         Cycle now) {
+typename FlitEngine<kPorts>::SwitchOffers FlitEngine<kPorts>::offer_switch(std::uint32_t router, const State& state,
+                                                                           const InputVc* in, Cycle now) {
   const bool grouped = stages_.speculative && vc_groups_.size() > 1;
   if (grouped) [[unlikely]] find_speculators(state, in);
   const Speculators& speculators = grouped ? speculators_ : state.vc_requests;
@@ -224,42 +239,52 @@ void FlitEngine<kPorts>::allocate_switch(std::uint32_t router, State& state, con
       if (!port_free(router, first_of(left), now)) outputs = without(outputs, first_of(left));
     }
   }
-  if (allocator_ == models::Allocator::round_robin) return choose_switch(state, speculators, outputs, speculative, grants);
-  std::array<PortSet, kPorts> offered{};  // by input
-  PortSet inputs = 0;
+  SwitchOffers offers;
+  if (allocator_ == models::Allocator::round_robin) [[unlikely]] {
+    choose_switch(state, speculators, outputs, speculative, offers);
+    return offers;
+  }
   for (std::uint32_t left = outputs; left != 0; left &= left - 1) {
     const unsigned output = first_of(left);
     std::uint32_t ports = state.switch_requests[output].ports;
-    if ((speculative >> output & 1U) != 0) ports |= speculators[output].ports;
-    const unsigned port = first_from(ports, state.switch_grant[output]);
-    if (has_one(outputs)) return grant_switch(state, speculators, port, output, grants);
-    offered[port] = with(offered[port], output);
-    inputs = with(inputs, port);
+    if (stages_.speculative && (speculative >> output & 1U) != 0) ports |= speculators[output].ports;
+    offers.add(state, speculators, first_from(ports, state.switch_grant[output]), output);
   }
-  for (std::uint32_t left = inputs; left != 0; left &= left - 1) {
-    const unsigned port = first_of(left);
-    grant_switch(state, speculators, port, first_from(offered[port], state.switch_accept[port]), grants);
-  }
+  return offers;
 }
 
 /// Of the VCs of `port` that want `output`, those that have theirs go before those that speculate.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::grant_switch(State& state, const Speculators& speculators, unsigned port, unsigned output,
-                                      Grants<SwitchGrant>& grants) {
-  VcSet vcs = state.switch_requests[output].vcs[port];
-  const bool speculative = vcs == 0;
-  if (speculative) vcs = speculators[output].vcs[port];
-  const unsigned vc = first_from(vcs, state.switch_vc[port]);
-  state.switch_grant[output] = after(port, kPorts);
-  state.switch_accept[port] = after(output, kPorts);
-  state.switch_vc[port] = after(vc, vcs_);
-  grants.add({port_vc(port, vc), static_cast<std::uint8_t>(output), speculative});
+void FlitEngine<kPorts>::SwitchOffers::add(const State& state, const Speculators& speculators, unsigned port,
+                                           unsigned output) {
+  outputs[port] = with(outputs[port], output);
+  inputs = with(inputs, port);
+  vcs[output] = state.switch_requests[output].vcs[port];
+  if (vcs[output] != 0) [[likely]] return;
+  vcs[output] = speculators[output].vcs[port];
+  speculative = with(speculative, output);
 }
 
-/// Input first: every input chooses an output, each output takes one of the inputs that chose it; speculation last, in both.
+/// Every input accepts one of the outputs that are offered to it. Calls `granted` with the input VC and the output of every
+/// grant, and whether it is speculative.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::choose_switch(State& state, const Speculators& speculators, PortSet outputs, PortSet speculative,
-                                       Grants<SwitchGrant>& grants) {
+template <class Granted>
+void FlitEngine<kPorts>::accept_switch(State& state, const SwitchOffers& offers, const Granted& granted) {
+  for (std::uint32_t left = offers.inputs; left != 0; left &= left - 1) {
+    const unsigned port = first_of(left);
+    const unsigned output = first_from(offers.outputs[port], state.switch_accept[port]);
+    const unsigned vc = first_from(offers.vcs[output], state.switch_vc[port]);
+    state.switch_grant[output] = after(port, kPorts);
+    state.switch_accept[port] = after(output, kPorts);
+    state.switch_vc[port] = after(vc, vcs_);
+    granted(port_vc(port, vc), output, (offers.speculative >> output & 1U) != 0);
+  }
+}
+
+/// Input first: every input chooses an output, each output offers itself to one of those that chose it; speculation last in both.
+template <unsigned kPorts>
+void FlitEngine<kPorts>::choose_switch(const State& state, const Speculators& speculators, PortSet outputs,
+                                       PortSet speculative, SwitchOffers& offers) {
   std::array<PortSet, kPorts> firm{};   // by input: outputs
   std::array<PortSet, kPorts> hopeful{};
   PortSet inputs = 0;
@@ -288,37 +313,36 @@ void FlitEngine<kPorts>::choose_switch(State& state, const Speculators& speculat
   for (std::uint32_t left = wanted; left != 0; left &= left - 1) {
     const unsigned output = first_of(left);
     const PortSet choosers = firm_inputs[output] != 0 ? firm_inputs[output] : hopeful_inputs[output];
-    grant_switch(state, speculators, first_from(choosers, state.switch_grant[output]), output, grants);
+    offers.add(state, speculators, first_from(choosers, state.switch_grant[output]), output);
   }
 }
 
 /// The output VC belongs to the input VC from here to the packet's tail.
 template <unsigned kPorts>
-void FlitEngine<kPorts>::take_vc(std::uint32_t router, State& state, InputVc* in, OutputVc* out, const VcGrant& grant) {
-  InputVc& from = in[local(grant.input)];
-  if (stages_.vc_allocation == 1) state.withdraw_vc(grant.output.port, grant.input.port, grant.input.vc);
+void FlitEngine<kPorts>::take_vc(std::uint32_t router, State& state, InputVc* in, OutputVc* out, PortVc input, PortVc output) {
+  InputVc& from = in[local(input)];
+  if (stages_.vc_allocation == 1) state.withdraw_vc(output.port, input.port, input.vc);
   if (from.state == VcState::forked) [[unlikely]] {
-    take_branch_vc(router, grant.input, grant.output);
+    take_branch_vc(router, input, output);
   } else {
     from.state = VcState::active;
-    from.output_vc = grant.output.vc;
+    from.output_vc = output.vc;
   }
-  out[local(grant.output)].owner = grant.input;
-  state.free_vcs[grant.output.port] = without(state.free_vcs[grant.output.port], grant.output.vc);
-  if ((state.credit_vcs[grant.output.port] >> grant.output.vc & 1U) != 0) {
-    state.request_switch(grant.output.port, grant.input.port, grant.input.vc);
-  }
+  out[local(output)].owner = input;
+  state.take_free_vc(output.port, output.vc);
+  if ((state.credit_vcs[output.port] >> output.vc & 1U) != 0) state.request_switch(output.port, input.port, input.vc);
   activate(router);
 }
 
 template <unsigned kPorts>
-void FlitEngine<kPorts>::use_switch(std::uint32_t router, State& state, const SwitchGrant& grant, Cycle now) {
+void FlitEngine<kPorts>::use_switch(std::uint32_t router, State& state, PortVc input, unsigned output, bool speculative,
+                                    Cycle now) {
   // Lost when the head got no VC in the same cycle, or one without room.
-  if (grant.speculative && !may_send(router, state, grant.input, grant.output)) return;
-  if (inputs_of(router)[local(grant.input)].state == VcState::forked) [[unlikely]] {
-    return send_branch(router, state, grant.input, grant.output, now);
+  if (speculative && !may_send(router, state, input, output)) return;
+  if (inputs_of(router)[local(input)].state == VcState::forked) [[unlikely]] {
+    return send_branch(router, state, input, output, now);
   }
-  send(router, state, grant.input, now);
+  send(router, state, input, now);
 }
 
 /// A flit goes to a VC of an output. Whether there is room for another.
@@ -353,7 +377,7 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
   const bool room = take_room(router, state, output, now);
   give_back_place(router, state, input, flit, now);
   if (flit.tail()) {
-    state.free_vcs[output.port] = with(state.free_vcs[output.port], output.vc);
+    state.free_vc(output.port, output.vc);
     state.withdraw_switch(output.port, input.port, input.vc);
     from.state = VcState::idle;
     if (from.count != 0) start_packet(router, state, from, input, now + 1);
@@ -365,12 +389,10 @@ void FlitEngine<kPorts>::send(std::uint32_t router, State& state, PortVc input, 
 // The functions that the other sources of the class call.
 #define WAFERSIM_INSTANTIATE(kPorts)                                                                                  \
   template void FlitEngine<kPorts>::evaluate_wormhole(std::uint32_t, Cycle);                                          \
-  template void FlitEngine<kPorts>::allocate_output(const VcRequests<kPorts>&, VcSet, unsigned, InputVc*, OutputVc*,  \
-      FlitEngine<kPorts>::Grants<FlitEngine<kPorts>::VcGrant>&);                                                      \
   template void FlitEngine<kPorts>::start_packet(std::uint32_t, FlitEngine<kPorts>::State&, InputVc&, PortVc, Cycle); \
   template void FlitEngine<kPorts>::wait_for_vc(FlitEngine<kPorts>::State&, InputVc&, PortVc);                        \
-  template void FlitEngine<kPorts>::take_vc(std::uint32_t, FlitEngine<kPorts>::State&, InputVc*, OutputVc*, const    \
-      FlitEngine<kPorts>::VcGrant&);                                                                                  \
+  template void FlitEngine<kPorts>::take_vc(std::uint32_t, FlitEngine<kPorts>::State&, InputVc*, OutputVc*, PortVc,  \
+      PortVc);                                                                                  \
   template bool FlitEngine<kPorts>::take_room(std::uint32_t, FlitEngine<kPorts>::State&, PortVc, Cycle);              \
   template void FlitEngine<kPorts>::give_back_place(std::uint32_t, const FlitEngine<kPorts>::State&, PortVc, Flit,    \
       Cycle);                                                                                                         \

@@ -15,11 +15,18 @@ class PacketProcess {
   /// The first cycle in [from, end) in which a packet is made; kNever when there is none. `on` is the state of an on-off process
   /// in the cycle before `from`.
   Cycle next(Cycle from, Cycle end, bool& on, RandomStream& random) const {
-    for (Cycle at = from; at < end; ++at) {
-      if (bursts_) on = on ? random.next() >= stop_ : random.next() < start_;
-      if (on && random.next() < packet_) return at;
+    RandomStream draws = random;  // in registers
+    Cycle at = from;
+    if (bursts_) {
+      for (; at < end; ++at) {
+        on = on ? draws.next() >= stop_ : draws.next() < start_;
+        if (on && draws.next() < packet_) break;
+      }
+    } else {
+      while (at < end && draws.next() >= packet_) ++at;
     }
-    return kNever;
+    random = draws;
+    return at < end ? at : kNever;
   }
   /// The state before the first cycle.
   bool initially_on(RandomStream& random) const { return !bursts_ || (random.next() & 1U) != 0; }
