@@ -14,11 +14,11 @@ class CorePorts : public sc_core::sc_module {
   using DramPort = sc_core::sc_port<DramIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND>;
 
   CorePorts(sc_core::sc_module_name name, bool dram_port) : sc_module(name) {
-    if (dram_port) dram.emplace();
+    if (dram_port) dram.emplace("to_dram");
   }
 
-  sc_core::sc_port<NicIf> nic;
-  sc_core::sc_port<SramIf> sram;
+  sc_core::sc_port<NicIf> nic{"to_nic"};
+  sc_core::sc_port<SramIf> sram{"to_sram"};
   std::optional<DramPort> dram;  ///< bound where there is DRAM
 };
 

@@ -90,7 +90,7 @@ class FlitRouter final : public sc_core::sc_module, public PacketSink {
   FlitRouter(sc_core::sc_module_name name, TileId tile, FlitMesh& mesh);
 
   /// Of its tiles, with their slots, as those of a Router.
-  sc_core::sc_port<TerminalIf, 0, sc_core::SC_ZERO_OR_MORE_BOUND> terminals;
+  sc_core::sc_port<TerminalIf, 0, sc_core::SC_ZERO_OR_MORE_BOUND> terminals{"terminals"};
   std::vector<unsigned> slots;
 
   void receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) override;

@@ -73,9 +73,9 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   /// `directory` has the NIC of each tile, by tile id.
   Nic(sc_core::sc_module_name name, TileId tile, NetworkContext& network, const std::vector<Nic*>& directory);
 
-  sc_core::sc_port<PacketSink> router;
-  sc_core::sc_port<CoreIf> core;
-  sc_core::sc_port<SramIf> sram;
+  sc_core::sc_port<PacketSink> router{"to_router"};
+  sc_core::sc_port<CoreIf> core{"to_core"};
+  sc_core::sc_port<SramIf> sram{"to_sram"};
 
   void post_send(const SendRequest& request) override;
   void post_forward(const SendRequest& request, std::span<const TileId> receivers,

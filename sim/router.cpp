@@ -4,9 +4,13 @@ namespace wafersim::sim {
 
 Router::Router(sc_core::sc_module_name name, TileId tile, NetworkContext& network)
     : sc_module(name),
-      links(new Link[network.layout.mesh]),
       mesh_ports_(network.layout.mesh),
-      engine_(network.arena.make<RouterEngine>(tile, network)) {}
+      engine_(network.arena.make<RouterEngine>(tile, network)) {
+  links.reserve(mesh_ports_);
+  for (unsigned port = 0; port < mesh_ports_; ++port) {
+    links.push_back(network.arena.make<Link>(topology::to_string(topology::kAllDirections[port])));
+  }
+}
 
 void Router::receive(std::uint32_t packet, Cycle head_at, const ExactTime& tail_at) {
   engine_->receive(packet, head_at, tail_at);
@@ -16,8 +20,8 @@ void Router::credit(unsigned output, unsigned vc, Bytes bytes, Cycle at) { engin
 
 void Router::end_of_elaboration() {
   for (unsigned port = 0; port < mesh_ports_; ++port) {
-    if (links[port].size() == 0) continue;
-    RouterIf* const neighbour = links[port].operator->();
+    if (links[port]->size() == 0) continue;
+    RouterIf* const neighbour = (*links[port]).operator->();
     auto* const ours = dynamic_cast<Router*>(neighbour);
     engine_->connect(port, ours != nullptr ? ours->engine_.get() : nullptr, neighbour);
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "sim/router_engine.h"
@@ -15,10 +14,11 @@ class Router final : public sc_core::sc_module, public RouterIf {
   Router(sc_core::sc_module_name name, TileId tile, NetworkContext& network);
 
   using Link = sc_core::sc_port<RouterIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND>;
-  /// The router in each direction of the mesh, to which packets go and from which they come; unbound at the wafer's edge.
-  std::unique_ptr<Link[]> links;
+  /// The router in each direction of the mesh, to which packets go and from which they come; unbound at the wafer's edge. Each is
+  /// named as its direction: SystemC takes a tenth of a tile's time to make a name.
+  std::vector<Arena::Owned<Link>> links;
   /// The NICs of its tiles that have one, in the order of their slots (Mesh::slot()).
-  sc_core::sc_port<TerminalIf, 0, sc_core::SC_ZERO_OR_MORE_BOUND> terminals;
+  sc_core::sc_port<TerminalIf, 0, sc_core::SC_ZERO_OR_MORE_BOUND> terminals{"terminals"};
   /// The slots of what `terminals` is bound to; others than 0, 1, ... have to be named here.
   std::vector<unsigned> slots;
 

@@ -112,7 +112,7 @@ void Wafer::bind_links(const WaferParts& parts) {
     for (const topology::Direction direction : topology::kAllDirections) {
       if (!parts.mesh.link_alive(topology::Mesh::link(tile->id(), direction))) continue;
       Router& neighbour = *by_id_[parts.mesh.neighbour(tile->id(), direction)]->router;
-      tile->router->links[static_cast<std::size_t>(direction)].bind(neighbour);
+      tile->router->links[static_cast<std::size_t>(direction)]->bind(neighbour);
     }
   }
 }

@@ -65,7 +65,7 @@ RouterRig::RouterRig(models::HardwareModel hardware)
   for (unsigned port = 0; port < network_->layout.mesh; ++port) {
     const std::string name = std::string("neighbour_") + topology::to_string(topology::kAllDirections[port]);
     neighbours_.push_back(std::make_unique<Neighbour>(name.c_str(), *this, port));
-    router_->links[port].bind(*neighbours_.back());
+    router_->links[port]->bind(*neighbours_.back());
   }
   router_->terminals.bind(*nic_);
 }

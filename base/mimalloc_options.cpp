@@ -1,0 +1,13 @@
+// Part of every program that allocates with mimalloc (the target wafersim_allocator).
+#include <mimalloc.h>
+
+namespace {
+
+/// The heap on transparent huge pages, where the kernel gives them: the modules of a large wafer and their names are spread over
+/// gigabytes, and on small pages most of what is looked up misses the TLB.
+[[maybe_unused]] const bool kOnHugePages = [] {
+  mi_option_enable(mi_option_large_os_pages);
+  return true;
+}();
+
+}  // namespace
