@@ -238,6 +238,8 @@ const char* to_string(PathKind kind);
 constexpr bool is_operation(PathKind kind) { return kind <= PathKind::reduce; }
 /// A message waits for others, or for buffers.
 constexpr bool is_queueing(PathKind kind) { return kind >= PathKind::injection_queue; }
+/// It waits for an output to a link.
+constexpr bool is_at_link(PathKind kind) { return kind == PathKind::link_queue || kind == PathKind::link_room; }
 /// The core is at work: the segment has a tile and a step, and no message.
 constexpr bool is_core(PathKind kind) { return kind <= PathKind::memory_wait; }
 

@@ -363,7 +363,7 @@ void Nic::update(unsigned kind, std::uint32_t payload) {
       const Message& message = network_.messages[payload];
       if (message.trained && !is_sent(message)) [[unlikely]] break;
       if (message.special && !all_left(message)) break;
-      if (network_.path != nullptr) [[unlikely]] network_.path->left(payload, network_.calendar.now());
+      if (network_.path != nullptr) [[unlikely]] record_left(payload);
       core_->send_done(message.send_token);
       break;
     }

@@ -124,6 +124,7 @@ class Nic final : public sc_core::sc_module, public Client, public NicIf, public
   bool may_depart(unsigned lane, const Message& message) const;
   bool depart(unsigned lane, std::uint32_t message);
   bool is_sent(const Message& message) const;
+  void record_left(std::uint32_t index) const;
   bool is_received(std::uint32_t message);
   static bool changed(Cycle& known, Cycle at);
   void inject(unsigned lane, std::uint32_t message, std::uint32_t before);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sim/nic.h"
+#include "sim/path_recorder.h"
 #include "sim/router_engine.h"
 #include "sim/sram.h"
 #include "sim/trains.h"
@@ -77,6 +78,17 @@ void Nic::settle(const Train& train, Cycle cycle) {
 
 /// Whether an event has to be posted for `at`, as that of the train was for another cycle.
 bool Nic::changed(Cycle& known, Cycle at) { return std::exchange(known, at) != at; }
+
+/// Tells the recorder of the critical path that a message has left.
+void Nic::record_left(std::uint32_t index) const {
+  const Message& message = network_.messages[index];
+  const Cycle now = network_.calendar.now();
+  if (message.train != kNil) {
+    network_.path->left((*network_.trains)[message.train], now);
+  } else {
+    network_.path->left(index, now);
+  }
+}
 
 /// Of a message that left as a train: whether an event of this cycle is that in which it has been sent.
 bool Nic::is_sent(const Message& message) const {

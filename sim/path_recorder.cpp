@@ -8,7 +8,7 @@
 namespace wafersim::sim {
 namespace {
 
-/// 1.5 GiB of nodes.
+/// 1.4 GiB of nodes, half of which may be needed.
 constexpr std::size_t kMostNodes = std::size_t{1} << 25;
 
 template <class Noted>
@@ -21,6 +21,48 @@ const PathRef* find(const Noted& noted, std::uint64_t key) {
 PathKind kind_of(workloads::OpKind kind) {
   if (kind == workloads::OpKind::matrix) return PathKind::matrix;
   return kind == workloads::OpKind::reduce ? PathKind::reduce : PathKind::vector;
+}
+
+/// A part of a node, from `from` to the end of `segment`; nothing without cycles.
+void add_backwards(std::vector<PathSegment>& segments, PathSegment segment, PathKind kind, Cycle from) {
+  if (segment.to == from) return;
+  segment.kind = kind;
+  segment.from = from;
+  segments.push_back(segment);
+}
+
+/// What a node stands for, that starts at `from`, the last segment first.
+void add_backwards(std::vector<PathSegment>& segments, const PathNode& node, Cycle from) {
+  PathSegment segment;
+  segment.to = node.to;
+  segment.axis = node.axis;
+  segment.tile = node.tile;
+  const Cycle first_end = from + node.number, second_end = first_end + node.link;
+  if (!is_operation(node.kind)) {
+    segment.destination = node.other;
+    if (node.parts) {
+      add_backwards(segments, segment, PathKind::wire, second_end);
+      segment.to = second_end;
+      add_backwards(segments, segment, PathKind::injection_room, first_end);
+      segment.to = first_end;
+      return add_backwards(segments, segment, node.kind, from);
+    }
+    if (is_at_link(node.kind)) segment.link = static_cast<topology::LinkId>(node.number);
+    if (node.kind == PathKind::wire) segment.router_cycles = node.number;
+    segment.link_cycles = node.link;
+    return add_backwards(segments, segment, node.kind, from);
+  }
+  segment.step = node.other;
+  if (node.parts) {
+    segment.computed = node.number;
+    add_backwards(segments, segment, PathKind::memory_wait, second_end);
+    segment.to = second_end;
+    add_backwards(segments, segment, PathKind::memory_stall, first_end);
+    segment.to = first_end;
+    segment.computed = 0;
+  }
+  segment.operations = node.parts ? 1 : static_cast<std::uint32_t>(node.number);
+  add_backwards(segments, segment, node.kind, from);
 }
 
 /// Operations of a step one after the other become one segment: which of them lie in one node depends on who
@@ -49,14 +91,14 @@ const char* to_string(PathKind kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
-void CorePath::completed(std::uint64_t token) { completions_.push_back({token, std::move(all_.cause)}); }
+void CorePath::completed(std::uint64_t token) { completions_.push_back({token, all_.cause}); }
 
 void CorePath::completing(std::uint64_t token) {
   const auto found = std::find_if(completions_.begin(), completions_.end(),
                                   [token](const auto& entry) { return entry.first == token; });
   if (found == completions_.end()) return;
-  cause_ = std::move(found->second);
-  if (found + 1 != completions_.end()) *found = std::move(completions_.back());
+  cause_ = found->second;
+  if (found + 1 != completions_.end()) *found = completions_.back();
   completions_.pop_back();
 }
 
@@ -80,8 +122,8 @@ void CorePath::opening(std::span<const std::uint32_t> waits, Cycle now) {
 PathRef CorePath::why(Engine engine, std::uint64_t token, Cycle now) const {
   const Freed& freed = freed_[static_cast<std::size_t>(engine)];
   const PathRef* const ready = find(ready_, token);
-  PathRef path = ready != nullptr ? *ready : freed.at == now ? freed.path : opened_;
-  require_invariant(path.to() == now || all_.tree().full(), "an operation started without a cause");
+  const PathRef path = ready != nullptr ? *ready : freed.at == now ? freed.path : opened_;
+  require_invariant(path.to == now, "an operation started without a cause");
   return path;
 }
 
@@ -92,28 +134,27 @@ void CorePath::engine_started(Engine engine, std::uint64_t token, const Needs& n
 }
 
 void CorePath::engine_stopped(Engine engine, const Stopped& operation, Cycle now) {
+  all_.tidy();
   Freed& freed = freed_[static_cast<std::size_t>(engine)];
   freed = {};
-  Started& started = started_[static_cast<std::size_t>(engine)];
-  PathRef path = std::move(started.path);
-  const Cycle start = path.to();
+  const Started& started = started_[static_cast<std::size_t>(engine)];
+  PathRef path = started.path;
+  const Cycle start = path.to;
   PathNode node;
   node.tile = tile_;
   node.other = operation.step;
   node.axis = operation.axis;
   node.kind = kind_of(operation.kind);
-  node.to = start + started.compute;
-  node.number = 1;
-  all_.tree().grow(path, node);
-  node.kind = PathKind::memory_stall;
-  node.link = started.compute;
-  node.to = std::min(now, start + std::max(started.compute, started.memory));
-  all_.tree().grow(path, node);
-  node.kind = PathKind::memory_wait;
   node.to = now;
+  node.number = 1;
+  if (now != start + started.compute) {
+    node.parts = true;
+    node.number = started.compute;
+    node.link = std::min(now, start + std::max(started.compute, started.memory)) - (start + started.compute);
+  }
   all_.tree().grow(path, node);
   freed = {now, path};
-  completions_.push_back({operation.token, std::move(path)});
+  completions_.push_back({operation.token, path});
 }
 
 void CorePath::engine_passed(Engine engine, std::uint64_t token, Cycle now) {
@@ -125,10 +166,47 @@ void CorePath::engine_passed(Engine engine, std::uint64_t token, Cycle now) {
 void CorePath::step_closed(Cycle now) const { all_.step_closed(cause_, tile_, now); }
 
 PathRecorder::PathRecorder(const CompiledTrace& trace, const NetworkContext& network)
-    : tree_(kMostNodes),
-      network_(network),
+    : network_(network),
+      tree_(kMostNodes),
       input_vcs_(network.layout.count() * static_cast<unsigned>(network.hardware.virtual_channels)) {
   for (const workloads::TileBinding& binding : trace.trace().tiles) cores_.emplace_back(*this, binding.tile);
+}
+
+template <class Visit>
+void CorePath::visit_ends(const Visit& visit) {
+  visit(cause_);
+  visit(opened_);
+  for (Noted* const list : {&completions_, &ready_, &results_}) {
+    for (auto& [key, path] : *list) visit(path);
+  }
+  for (Started& started : started_) visit(started.path);
+  for (Freed& freed : freed_) visit(freed.path);
+}
+
+template <class Visit>
+void PathRecorder::visit_ends(const Visit& visit) {
+  visit(last_);
+  visit(cause);
+  for (CorePath& core : cores_) core.visit_ends(visit);
+  for (MessageWay& message : messages_) {
+    if (!message.under_way) continue;
+    visit(message.ready);
+    visit(message.followed);
+    if (message.has_arrived) visit(message.arrived.path);
+    if (message.has_injected) visit(message.injected.path);
+  }
+  for (PacketWay& packet : packets_) visit(packet.way.path);
+  for (VcWay& vc : vcs_) visit(vc.way.path);
+  for (std::vector<StreamPacket>& packets : streams_) {
+    for (StreamPacket& packet : packets) visit(packet.path);
+  }
+}
+
+void PathRecorder::collect() {
+  for (VcWay& vc : vcs_) {
+    if (vc.message != kNil && !messages_[vc.message].under_way) vc = {};
+  }
+  tree_.collect([this](const auto& visit) { visit_ends(visit); });
 }
 
 /// Of steps that end the run together, that of the first tile: the order of visits does not decide.
@@ -143,71 +221,65 @@ PathMeasurement PathRecorder::take(Cycle end) const {
   PathMeasurement result;
   result.complete = !tree_.full();
   if (!result.complete) return result;
-  require_invariant(last_.to() == end, "the critical path is not as long as the run");
-  for (std::uint32_t index = last_.node(); index != kNil; index = tree_[index].next) {
-    const PathNode& node = tree_[index];
-    PathSegment segment;
-    segment.from = node.next == kNil ? 0 : tree_[node.next].to;
-    segment.to = node.to;
-    segment.kind = node.kind;
-    segment.axis = node.axis;
-    segment.tile = node.tile;
-    if (is_core(node.kind)) {
-      segment.step = node.other;
-      segment.operations = is_operation(node.kind) ? node.number : 0;
-      segment.computed = node.link;
-    } else {
-      segment.destination = node.other;
-      segment.link = node.number;
-      segment.router_cycles = node.router;
-      segment.link_cycles = node.link;
-    }
-    result.segments.push_back(segment);
+  require_invariant(last_.to == end, "the critical path is not as long as the run");
+  for (std::uint32_t index = last_.node; index != kNil; index = tree_[index].parent) {
+    const std::uint32_t parent = tree_[index].parent;
+    add_backwards(result.segments, tree_[index], parent == kNil ? 0 : tree_[parent].to);
   }
   std::reverse(result.segments.begin(), result.segments.end());
   join_operations(result.segments);
   return result;
 }
 
-void PathRecorder::add(Way& way, PathNode node, Cycle cycles, PathKind kind) {
-  node.kind = kind;
-  node.to = way.path.to() + cycles;
-  tree_.grow(way.path, node);
-}
-
 /// What a way has come to since its last node becomes nodes: first what it waited in the NIC, last what it
 /// waited in routers.
 void PathRecorder::close(Way& way, const Message& message) {
-  if (way.at == way.path.to()) return;
+  if (way.at == way.path.to) return;
   PathNode node;
   node.tile = message.source;
   node.other = message.destination;
   node.axis = message.axis;
-  const Cycle waits =
-      way.injection_queue + way.injection_room + way.ejection_queue + way.link_queue + way.link_room;
-  PathNode wires = node;
-  wires.router = way.router;
-  wires.link = way.link;
-  const Cycle wire = way.at - way.path.to() - waits;
-  add(way, node, way.injection_queue, PathKind::injection_queue);
-  add(way, node, way.injection_room, PathKind::injection_room);
-  add(way, wires, wire, PathKind::wire);
-  node.number = way.link_waited;
-  add(way, node, way.link_queue, PathKind::link_queue);
-  add(way, node, way.link_room, PathKind::link_room);
-  node.number = 0;
-  add(way, node, way.ejection_queue, PathKind::ejection_queue);
-  way = Way::to(std::move(way.path));
+  node.to = way.path.to;
+  const auto add = [&](Cycle cycles, PathKind kind) {
+    if (cycles == 0) return;
+    node.kind = kind;
+    node.to += cycles;
+    tree_.grow(way.path, node);
+  };
+  add(way.injection_queue, PathKind::injection_queue);
+  add(way.injection_room, PathKind::injection_room);
+  const Cycle last_waits = way.ejection_queue + way.link_queue + way.link_room;
+  node.number = way.router;
+  node.link = way.link;
+  add(way.at - node.to - last_waits, PathKind::wire);
+  node.link = 0;
+  if (last_waits != 0) {
+    node.number = way.link_waited;
+    add(way.link_queue, PathKind::link_queue);
+    add(way.link_room, PathKind::link_room);
+    node.number = 0;
+    add(way.ejection_queue, PathKind::ejection_queue);
+  }
+  way.start_over(way.path);
 }
 
-void PathRecorder::overhead(Way& way, Cycle until, const Message& message) {
-  if (until <= way.at) return;
-  close(way, message);
+void PathRecorder::overhead(PathRef& path, Cycle until, const Message& message) {
+  if (until <= path.to) return;
   PathNode node;
   node.tile = message.source;
   node.other = message.destination;
   node.axis = message.axis;
-  add(way, node, until - way.at, PathKind::overhead);
+  node.kind = PathKind::overhead;
+  node.to = until;
+  tree_.grow(path, node);
+}
+
+/// Waits for the port until `queue_until`, and from then for room behind it.
+void PathRecorder::wait_at_injection(Way& way, Cycle queue_until, Cycle until) {
+  if (until <= way.at) return;
+  queue_until = std::clamp(queue_until, way.at, until);
+  way.injection_queue += queue_until - way.at;
+  way.injection_room += until - queue_until;
   way.at = until;
 }
 
@@ -230,12 +302,13 @@ void PathRecorder::wait_at_output(Way& way, Cycle queue_until, Cycle until, Tile
 }
 
 void PathRecorder::posted(std::uint32_t message) {
+  tidy();
   MessageWay& way = at(messages_, message);
-  way = {};
-  way.ready.path = cause;
-  way.ready.at = way.ready.path.to();
-  require_invariant(way.ready.at == network_.messages[message].posted || tree_.full(),
-                    "a message was sent without a cause");
+  way.ready = cause;
+  way.followed = {};
+  way.under_way = true;
+  way.has_injected = way.has_arrived = false;
+  require_invariant(cause.to == network_.messages[message].posted, "a message was sent without a cause");
 }
 
 void PathRecorder::ready(std::uint32_t message, Cycle now) {
@@ -244,48 +317,67 @@ void PathRecorder::ready(std::uint32_t message, Cycle now) {
 
 void PathRecorder::injected(std::uint32_t message, std::uint32_t packet, const Injection& times) {
   MessageWay& whole = messages_[message];
-  const bool several = network_.messages[message].bytes > network_.hardware.packet_bytes;
-  Way way = several ? whole.ready : std::move(whole.ready);
-  if (whole.has_injected && whole.port_until > way.at) {
+  Way& way = at(packets_, packet).way;
+  if (whole.has_injected && whole.port_until > whole.ready.to) {
     way = whole.injected;
     way.at = std::min(whole.port_until, times.now);
+  } else {
+    way.start_over(whole.ready);
   }
-  if (whole.followed.to() > way.at) way = Way::to(whole.followed);
-  const Cycle queue_until = std::clamp(times.others_until, way.at, times.now);
-  way.injection_queue += queue_until - way.at;
-  way.injection_room += times.now - queue_until;
-  way.at = times.now;
+  if (whole.followed.to > way.at) way.start_over(whole.followed);
+  wait_at_injection(way, times.others_until, times.now);
   whole.injected = way;
   whole.port_until = times.port_until;
   whole.has_injected = true;
-  at(packets_, packet) = {std::move(way), several};
+  packets_[packet].several = network_.messages[message].bytes > network_.hardware.packet_bytes;
 }
 
 void PathRecorder::left(std::uint32_t message, Cycle now) {
-  Way way = std::move(messages_[message].injected);
-  way.at = now;
-  close(way, network_.messages[message]);
-  cause = std::move(way.path);
+  const Way& way = messages_[message].injected;
+  leave(way.path, way.injection_queue, way.injection_room, message, now);
+}
+
+/// What its last packet waited at the NIC, and its serialization.
+void PathRecorder::leave(PathRef path, Cycle queue, Cycle room, std::uint32_t index, Cycle now) {
+  const Message& message = network_.messages[index];
+  PathNode node;
+  node.tile = message.source;
+  node.other = message.destination;
+  node.axis = message.axis;
+  node.kind = PathKind::injection_queue;
+  node.parts = true;
+  node.number = queue;
+  node.link = room;
+  node.to = now;
+  tree_.grow(path, node);
+  cause = path;
 }
 
 void PathRecorder::ejected(std::uint32_t message, std::uint32_t packet, bool latest, Cycle tail) {
   if (!latest) return;
-  Way& mine = at(packets_, packet).way;
-  Way& arrived = at(messages_, message).arrived;
-  if (network_.messages[message].streamed) {
-    arrived = mine;
-  } else {
-    arrived = std::move(mine);
-  }
-  arrived.link += network_.hardware.ejection_cycles;
-  arrived.at = tail + network_.hardware.ejection_cycles;
+  MessageWay& whole = messages_[message];
+  whole.arrived = packets_[packet].way;
+  arrive(whole, tail);
+}
+
+/// Its latest packet so far, which has come to its grant.
+void PathRecorder::arrive(MessageWay& message, Cycle tail) const {
+  message.has_arrived = true;
+  message.arrived.link += network_.hardware.ejection_cycles;
+  message.arrived.at = tail + network_.hardware.ejection_cycles;
+}
+
+void PathRecorder::delivered(std::uint32_t message) {
+  MessageWay& way = messages_[message];
+  way.has_arrived = true;
+  way.arrived.start_over(cause);
 }
 
 void PathRecorder::received(std::uint32_t message, Cycle now) {
   Way& arrived = messages_[message].arrived;
   close(arrived, network_.messages[message]);
-  overhead(arrived, now, network_.messages[message]);
-  cause = std::move(arrived.path);
+  overhead(arrived.path, now, network_.messages[message]);
+  cause = arrived.path;
 }
 
 void PathRecorder::stream_arrived(std::uint32_t entry, std::uint32_t packet, Bytes bytes, Cycle usable_at) {
@@ -294,9 +386,9 @@ void PathRecorder::stream_arrived(std::uint32_t entry, std::uint32_t packet, Byt
   way.link += network_.hardware.ejection_cycles;
   way.at += network_.hardware.ejection_cycles;
   close(way, message);
-  overhead(way, usable_at, message);
+  overhead(way.path, usable_at, message);
   std::vector<StreamPacket>& packets = at(streams_, entry);
-  packets.push_back({(packets.empty() ? 0 : packets.back().end) + bytes, std::move(way.path)});
+  packets.push_back({(packets.empty() ? 0 : packets.back().end) + bytes, way.path});
 }
 
 void PathRecorder::follows(std::uint32_t message, std::span<const std::uint32_t> entries, Bytes bytes) {
@@ -307,7 +399,7 @@ void PathRecorder::follows(std::uint32_t message, std::span<const std::uint32_t>
     const auto last =
         std::lower_bound(packets.begin(), packets.end(), bytes,
                          [](const StreamPacket& packet, Bytes end) { return packet.end < end; });
-    if (last != packets.end() && last->path.to() > followed.to()) followed = last->path;
+    if (last != packets.end() && last->path.to > followed.to) followed = last->path;
   }
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include <boost/container/small_vector.hpp>
 
 #include "base/huge_pages.h"
 #include "sim/compiled_trace.h"
@@ -14,6 +17,7 @@
 namespace wafersim::sim {
 
 class PathRecorder;
+struct Train;
 
 /// What a core tells of why its operations start: what completed, became ready or freed an engine in the
 /// cycle in which one starts. One of them did: otherwise it would have started earlier.
@@ -51,6 +55,9 @@ class CorePath {
   /// An operation of no cycles starts and ends.
   void engine_passed(Engine engine, std::uint64_t token, Cycle now);
   void step_closed(Cycle now) const;
+  /// Calls `visit` with the ends of all chains here.
+  template <class Visit>
+  void visit_ends(const Visit& visit);
   /// All that could start in this cycle has.
   void evaluated() {
     ready_.clear();
@@ -58,7 +65,8 @@ class CorePath {
   }
 
  private:
-  using Noted = std::vector<std::pair<std::uint64_t, PathRef>>;
+  /// Mostly so short that it lies here.
+  using Noted = boost::container::small_vector<std::pair<std::uint64_t, PathRef>, 2>;
 
   PathRef why(Engine engine, std::uint64_t token, Cycle now) const;
 
@@ -85,21 +93,23 @@ class CorePath {
 
 /// Records, while a simulation runs, the chain of last arrivals that leads to everything that is under way:
 /// each operation and packet holds the end of its own, chains share what they have in common, and what no
-/// chain leads over any more is forgotten at once. At the end the chain of the last step is the critical
+/// chain leads over any more is forgotten now and then. At the end the chain of the last step is the critical
 /// path.
 ///
 /// A packet's chain: it was injected because its message was ready, or its message's packet ahead had left,
 /// or the packets that it follows had come in, whichever was last; what it waited beyond that was for others.
 /// So it is at each router: where the packet ahead of its own message held it up, the chain goes on from
-/// there, and serialization of one message is nobody's queueing.
+/// there, and serialization of one message is nobody's queueing. What packets of a train did is known when it is asked for.
 class PathRecorder {
-  PathTree tree_;  ///< before all that hold its nodes
-
  public:
   /// Both must outlive this.
   PathRecorder(const CompiledTrace& trace, const NetworkContext& network);
 
   PathTree& tree() { return tree_; }
+  /// Between two calls of anything else here: the ends of all chains are where collect() finds them.
+  void tidy() {
+    if (tree_.has_to_collect()) [[unlikely]] collect();
+  }
   Cycle dram_cycles(Bytes bytes) const {
     return (Rational(static_cast<std::int64_t>(bytes)) / network_.hardware.dram_bytes_per_cycle).floor();
   }
@@ -115,7 +125,7 @@ class PathRecorder {
   /// Because of `cause`.
   void posted(std::uint32_t message);
   /// A carrier of a multicast starts as one of its messages does.
-  void carried(std::uint32_t carrier, std::uint32_t like) { at(messages_, carrier) = at(messages_, like); }
+  void carried(std::uint32_t carrier, std::uint32_t like) { copy(messages_, carrier, like); }
   void ready(std::uint32_t message, Cycle now);
   struct Injection {
     Cycle now = 0;
@@ -131,8 +141,8 @@ class PathRecorder {
   /// Leaves the cause.
   void received(std::uint32_t message, Cycle now);
   /// On the ideal network, because of `cause`.
-  void delivered(std::uint32_t message) { at(messages_, message).arrived = Way::to(cause); }
-  void gone(std::uint32_t message) { at(messages_, message) = {}; }
+  void delivered(std::uint32_t message);
+  void gone(std::uint32_t message) { messages_[message].under_way = false; }
 
   // Of streams, by their numbers in StreamBoard.
   void stream_begun(std::uint32_t entry) { at(streams_, entry).clear(); }
@@ -140,10 +150,18 @@ class PathRecorder {
   /// The next packet of `message`, which ends behind `bytes` bytes, follows these.
   void follows(std::uint32_t message, std::span<const std::uint32_t> entries, Bytes bytes);
 
+  // Of trains, see path_trains.cpp.
+  /// The whole message of a train that is under way has left the NIC: leaves the cause.
+  void left(const Train& train, Cycle now);
+  /// Ends a train: takes down what its packets did before `cycle`.
+  void settled(const Train& train, Cycle cycle);
+  /// Packet `number` of a train has come into being as `packet`. It waits for the output of `stage`, if it has arrived.
+  void placed(const Train& train, std::uint64_t number, std::size_t stage, std::uint32_t packet, bool arrived);
+
   // Of packets in routers.
   void arrived(std::uint32_t packet, Cycle now, Cycle pipeline, Cycle turn);
   void turned(std::uint32_t packet, Cycle turn);
-  void copied(std::uint32_t copy, std::uint32_t original) { at(packets_, copy) = at(packets_, original); }
+  void copied(std::uint32_t copy, std::uint32_t original) { PathRecorder::copy(packets_, copy, original); }
   struct Grant {
     TileId tile = kNoTile;
     unsigned input_vc = 0;
@@ -155,18 +173,17 @@ class PathRecorder {
   void granted(std::uint32_t packet, const Grant& grant);
   /// The same in a router of flits, `waited` cycles after the head could have left.
   void head_sent(std::uint32_t packet, TileId tile, unsigned output, Cycle now, Cycle waited);
-  void packet_gone(std::uint32_t packet) { at(packets_, packet) = {}; }
+  void packet_gone(std::uint32_t packet) { at(packets_, packet).way.path = {}; }
 
  private:
   /// The end of a chain, up to a cycle. What came since its last node was on wires, but for the waits: each
   /// goes into a node with others like it, so that a message of many packets has few.
   struct Way {
-    /// To the end of a chain.
-    static Way to(PathRef path) {
-      Way way;
-      way.at = path.to();
-      way.path = std::move(path);
-      return way;
+    /// From the end of a chain. Member by member: assigned from another way they would be read before they are there.
+    void start_over(const PathRef& from) {
+      path = from;
+      at = from.to;
+      router = link = injection_queue = injection_room = ejection_queue = link_queue = link_room = 0;
     }
 
     PathRef path;
@@ -180,13 +197,15 @@ class PathRecorder {
     Cycle link_room = 0;
     topology::LinkId link_waited = 0;
   };
-  struct MessageWay {
-    Way ready;
-    Way injected;          ///< its latest packet
-    Cycle port_until = 0;  ///< after that
+  struct alignas(64) MessageWay {
+    PathRef ready;
+    PathRef followed;      ///< what the next packet waits for last
+    Cycle port_until = 0;  ///< after the latest packet
+    bool under_way = false;
     bool has_injected = false;
-    PathRef followed;  ///< what the next packet waits for last
-    Way arrived;       ///< its latest packet through the ejection port
+    bool has_arrived = false;
+    Way arrived;   ///< its latest packet through the ejection port
+    Way injected;  ///< its latest packet
   };
   struct PacketWay {
     Way way;
@@ -203,18 +222,44 @@ class PathRecorder {
     PathRef path;
   };
 
+  /// Of the way of a packet of a train: it goes on to a stage, or was held up there by the packet ahead, and that one by
+  /// the one ahead, so many times.
+  struct TrainStep {
+    std::uint64_t packet = 0;
+    std::size_t stage = 0;
+    std::uint64_t held = 0;
+  };
+
   template <class List>
   static typename List::value_type& at(List& list, std::size_t index) {
     if (index >= list.size()) list.resize(index + index / 2 + 16);
     return list[index];
   }
-  void add(Way& way, PathNode node, Cycle cycles, PathKind kind);
+  template <class List>
+  static void copy(List& list, std::size_t to, std::size_t from) {
+    at(list, std::max(from, to));  // the list does not move from here on
+    list[to] = list[from];
+  }
   void close(Way& way, const Message& message);
-  void overhead(Way& way, Cycle until, const Message& message);
+  void overhead(PathRef& path, Cycle until, const Message& message);
+  static void wait_at_injection(Way& way, Cycle queue_until, Cycle until);
   void wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output,
                       std::uint32_t message);
+  void arrive(MessageWay& message, Cycle tail) const;
+  void leave(PathRef path, Cycle queue, Cycle room, std::uint32_t message, Cycle now);
+  static void inject(Way& way, const PathRef& ready, const Train& train, std::uint64_t packet);
+  void make_way(Way& way, const Train& train, std::uint64_t packet, std::size_t stage);
+  void go_on(Way& way, const Train& train, std::size_t stage) const;
+  void wait_at(Way& way, const Train& train, std::size_t stage, Cycle queue_until, Cycle until);
+  void advance(Way& way, const Train& train, std::uint64_t packet, std::size_t stage);
+  void hold(Way& way, const Train& train, std::uint64_t packet, std::size_t stage, std::uint64_t times);
+
+  void collect();
+  template <class Visit>
+  void visit_ends(const Visit& visit);
 
   const NetworkContext& network_;
+  PathTree tree_;
   std::vector<CorePath> cores_;
   PathRef last_;
   Cycle last_end_ = 0;
@@ -224,6 +269,7 @@ class PathRecorder {
   HugeVector<VcWay> vcs_;  ///< [tile, input VC]
   unsigned input_vcs_;
   std::vector<std::vector<StreamPacket>> streams_;
+  std::vector<TrainStep> steps_;  ///< of the way that is asked for
 };
 
 }  // namespace wafersim::sim

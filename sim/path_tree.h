@@ -1,89 +1,110 @@
 #pragma once
 
-#include <utility>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
+#include "base/huge_pages.h"
 #include "sim/measurements.h"
 #include "sim/pool.h"
 
 namespace wafersim::sim {
 
+/// The end of a chain: its last node and the cycle that it has come to. Without a node: the start of the run.
+struct PathRef {
+  Cycle to = 0;
+  std::uint32_t node = kNil;
+};
+
 /// A stretch of a chain, from the end of its parent (the start of the run, when it has none) to `to`.
 struct PathNode {
-  std::uint32_t next = kNil;  ///< the parent; of free nodes, as Pool wants
-  std::uint32_t holders = 0;  ///< children and PathRefs
   Cycle to = 0;
-  Cycle router = 0;  ///< of wires: in router pipelines
-  Cycle link =
-      0;  ///< of wires: latency of links, of injection and of ejection; of memory stalls: what was computed
+  /// Of operations: so many, one after the other. Of wires: cycles in router pipelines. Of waits at a link: the link.
+  /// Where there are parts: the first one.
+  std::uint64_t number = 0;
+  /// Of wires: latency of links, of injection and of ejection. Where there are parts: the second one.
+  Cycle link = 0;
+  std::uint32_t parent = kNil;
   TileId tile = kNoTile;
-  std::uint32_t other = 0;   ///< of operations: the step; of messages: the destination
-  std::uint32_t number = 0;  ///< of operations: so many, one after the other; of link_queue: the link
+  std::uint32_t other = 0;  ///< of operations: the step; of messages: the destination
   PathKind kind = PathKind::wire;
   workloads::Axis axis = workloads::Axis::none;
+  /// It has three parts. Of an operation: `kind`, memory_stall, memory_wait. Of a message that leaves its NIC:
+  /// injection_queue (the kind), injection_room, wire.
+  bool parts = false;
+  bool alone = false;    ///< while nodes are collected: it has one child, and no chain ends here
 };
+static_assert(sizeof(PathNode) == 40);
 
-class PathTree;
-
-/// Holds the end of a chain. Without a node: the start of the run.
-class PathRef {
- public:
-  PathRef() = default;
-  PathRef(PathTree& tree, std::uint32_t node) : tree_(&tree), node_(node) { hold(); }
-  PathRef(const PathRef& other) : tree_(other.tree_), node_(other.node_) { hold(); }
-  PathRef(PathRef&& other) noexcept : tree_(other.tree_), node_(std::exchange(other.node_, kNil)) {}
-  PathRef& operator=(PathRef other) noexcept {
-    std::swap(tree_, other.tree_);
-    std::swap(node_, other.node_);
-    return *this;
-  }
-  ~PathRef();
-
-  std::uint32_t node() const { return node_; }
-  /// The cycle that the chain has come to.
-  Cycle to() const;
-
- private:
-  friend class PathTree;
-  void hold() const;
-
-  PathTree* tree_ = nullptr;
-  std::uint32_t node_ = kNil;
-};
-
-/// The nodes of all chains, each held by its children and by the ends of chains: 48 bytes each.
+/// The nodes of all chains, side by side in the order in which they came. What no chain leads over any more stays until
+/// nodes are collected: every now and then whoever holds the ends of chains names all of them, and learns where they are
+/// afterwards. Mostly only what came since the last time is looked through, which is still in the caches.
 class PathTree {
  public:
-  /// `most` nodes at a time, and no more.
-  explicit PathTree(std::size_t most) : most_(most) {}
+  /// At most `most` nodes at a time, looked through after `young` new ones.
+  explicit PathTree(std::size_t most, std::size_t young = kYoung)
+      : young_(young), most_(most), limit_(std::min(young, most)), old_limit_(limit_) {}
 
   const PathNode& operator[](std::uint32_t node) const { return nodes_[node]; }
-  /// Makes the chain longer, to `what.to`, by a node; nothing when it has come there already. Where the last
-  /// node is of the same operations and nobody else holds it, that becomes longer. With too many nodes the
-  /// tree is full: from then on chains end at the start of the run.
-  void grow(PathRef& path, const PathNode& what);
-
-  void hold(std::uint32_t node) { ++nodes_[node].holders; }
-  void release(std::uint32_t node) {
-    if (--nodes_[node].holders == 0) forget(node);
-  }
-  std::size_t held() const { return held_; }
+  std::size_t size() const { return nodes_.size(); }
+  /// It has had too many nodes: from then on chains have an end but no nodes.
   bool full() const { return full_; }
 
- private:
-  void forget(std::uint32_t node);
+  /// Makes a chain longer, to `node.to`, by a node; nothing when it has come there already.
+  void grow(PathRef& path, PathNode node) {
+    if (path.to == node.to) return;
+    if (path.to > node.to) backwards();
+    path.to = node.to;
+    if (full_) return;
+    node.parent = path.node;
+    path.node = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back(node);
+  }
 
-  Pool<PathNode> nodes_;
+  /// It is time to collect: where no chain ends but in what `for_each_end` visits.
+  bool has_to_collect() const { return nodes_.size() >= limit_; }
+  /// Forgets new nodes that no chain leads over; all of them when many have become old, or when asked to. Operations of a
+  /// step one after the other that have but one chain over them become one node. `for_each_end(visit)` calls `visit`
+  /// with each PathRef there is, each time the same ones.
+  template <class ForEachEnd>
+  void collect(const ForEachEnd& for_each_end, bool all = false) {
+    const std::size_t first = all || old_ >= old_limit_ ? 0 : old_;
+    places_.assign(nodes_.size() - first, 0);
+    std::size_t ends = 0;
+    for_each_end([&](const PathRef& end) {
+      ++ends;
+      if (end.node != kNil && end.node >= first) places_[end.node - first] += kEnd;
+    });
+    compact(first, ends);
+    for_each_end([this, first](PathRef& end) {
+      if (end.node == kNil) return;
+      if (full_) {
+        end.node = kNil;
+      } else if (end.node >= first) {
+        end.node = places_[end.node - first];
+      }
+    });
+  }
+
+ private:
+  /// 1.3 MB, which stay in the caches.
+  static constexpr std::size_t kYoung = std::size_t{1} << 15;
+  /// Counts as much as two children.
+  static constexpr std::uint32_t kEnd = 2;
+
+  [[noreturn]] static void backwards();
+  void compact(std::size_t first, std::size_t ends);
+  void overflow();
+
+  HugeVector<PathNode> nodes_;
+  HugeVector<std::uint32_t> places_;  ///< while nodes are collected, by node: who holds it, then where it has gone
+  std::size_t young_;
   std::size_t most_;
-  std::size_t held_ = 0;
+  std::size_t limit_;      ///< of nodes until they are collected
+  std::size_t old_ = 0;    ///< nodes that have been collected
+  std::size_t old_limit_;  ///< of them, until they are once more
   bool full_ = false;
 };
-
-inline PathRef::~PathRef() {
-  if (tree_ != nullptr && node_ != kNil) tree_->release(node_);
-}
-inline void PathRef::hold() const {
-  if (tree_ != nullptr && node_ != kNil) tree_->hold(node_);
-}
-inline Cycle PathRef::to() const { return node_ == kNil ? 0 : (*tree_)[node_].to; }
 
 }  // namespace wafersim::sim

@@ -1,6 +1,7 @@
 // What trains (sim/trains.h) want of a router.
 #include <algorithm>
 
+#include "sim/path_recorder.h"
 #include "sim/router_engine.h"
 #include "sim/trains.h"
 
@@ -20,6 +21,7 @@ bool RouterEngine::offer(Packet& packet, TrainStage& stage, TrainPlace& place) {
   stage.clock = out.clock;
   stage.vc_free_at = in.free_at;
   place.router = this;
+  place.tile = tile_;
   place.input = packet.input;
   place.output = packet.output;
   place.input_vc = packet.input * vcs_ + packet.vc;
@@ -87,6 +89,7 @@ void RouterEngine::take_over(const Train& train, std::uint64_t number, std::size
   packet.output = place.output;
   packet.tail = ahead.tail.after(train.stages[stage].before);
   const Cycle ready = ahead.at + train.stages[stage].before, arrives = ready - place.turn;
+  if (network_.path != nullptr) [[unlikely]] network_.path->placed(train, number, stage, index, arrives < cycle);
   if (arrives >= cycle) {
     const unsigned kind = kArrive + std::min<unsigned>(packet.input, kArrivalKinds - 1);
     return network_.calendar.post(*this, arrives, kind, index);

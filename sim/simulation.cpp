@@ -168,7 +168,7 @@ void Simulation::Parts::place_flows() {
 
 /// What looks at packets on their way wants to see all of them.
 bool Simulation::Parts::may_form_trains() const {
-  return options.trains && hardware.fidelity == models::Fidelity::packet && !options.core_factory && !path &&
+  return options.trains && hardware.fidelity == models::Fidelity::packet && !options.core_factory &&
          options.watch.tiles.empty();
 }
 

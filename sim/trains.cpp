@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/nic.h"
+#include "sim/path_recorder.h"
 #include "sim/router_engine.h"
 #include "sim/sram.h"
 
@@ -59,6 +60,7 @@ Train* Trains::form(std::uint32_t message, const TrainStage& lane, RouterEngine*
 
 void Trains::settle(std::uint32_t number, Cycle cycle) {
   Train& train = *trains_[number];
+  if (network_.path != nullptr) [[unlikely]] network_.path->settled(train, cycle);
   train.sender->settle(train, cycle);
   for (std::size_t stage = 1; stage < train.stages.size(); ++stage) train.place(stage).router->settle(train, stage, cycle);
   const std::size_t last = train.stages.size() - 1;

@@ -62,6 +62,7 @@ class TrainAccesses {
 struct TrainPlace {
   RouterEngine* router = nullptr;
   RouterEngine* next = nullptr;   ///< behind the output; null where the way ends
+  TileId tile = kNoTile;          ///< of the router
   std::uint32_t input_vc = 0;
   std::uint8_t input = 0;
   std::uint8_t output = 0;
@@ -112,6 +113,8 @@ class Trains {
   Train* form(std::uint32_t message, const TrainStage& lane, RouterEngine* first, unsigned input);
   /// Ends a train: what it did before `cycle`, this cycle or the next, has been done.
   void settle(std::uint32_t number, Cycle cycle);
+  /// One that is under way.
+  const Train& operator[](std::uint32_t number) const { return *trains_[number]; }
   /// All of them, between two cycles.
   void settle_all(Cycle cycle);
   /// Of the room behind the port of a stage: what packets took before `cycle`, and what those that went on have given back.

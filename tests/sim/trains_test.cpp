@@ -53,7 +53,22 @@ Drawn draw(std::uint64_t seed) {
   return drawn;
 }
 
-std::string run(const Drawn& drawn, bool trains, bool shuffle = false, Cycle max_cycles = kNever) {
+/// The critical path, segment by segment.
+std::string path_of(const sim::Measurements& result) {
+  if (!result.critical_path) return "";
+  std::string text = "PATH\n";
+  for (const sim::PathSegment& s : result.critical_path->segments) {
+    for (const std::uint64_t value :
+         {s.from, s.to, Cycle{static_cast<unsigned>(s.kind)}, Cycle{static_cast<unsigned>(s.axis)}, Cycle{s.tile},
+          Cycle{s.destination}, Cycle{s.step}, Cycle{s.operations}, s.computed, Cycle{s.link}, s.router_cycles, s.link_cycles}) {
+      text += std::to_string(value) + " ";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string run(const Drawn& drawn, bool trains, bool shuffle = false, Cycle max_cycles = kNever, bool record_path = false) {
   return isolated_text([&] {
     const topology::Mesh mesh(drawn.wafer.mesh);
     const workloads::Trace trace = workloads::flow_trace(drawn.flows);
@@ -62,9 +77,10 @@ std::string run(const Drawn& drawn, bool trains, bool shuffle = false, Cycle max
     options.trains = trains;
     options.shuffle = shuffle;
     options.max_cycles = max_cycles;
+    options.record_path = record_path;
     options.on_message = [&](const sim::MessageRecord& record) { messages[record.key & 0xffffff] = record; };
     const sim::Measurements result = run_trace(mesh, drawn.hardware, trace, std::move(options), drawn.routing);
-    std::string text = dump(result);
+    std::string text = dump(result) + path_of(result);
     for (const sim::MessageRecord& message : messages) {
       text += std::to_string(message.posted) + " " + std::to_string(message.injected) + " " +
               std::to_string(message.received) + " " + std::to_string(message.queued) + "\n";
@@ -91,6 +107,33 @@ TEST(Trains, EqualPacketsOnRandomTraffic) {
   }
 }
 
+/// So that the comparisons with a critical path compare something.
+TEST(Trains, AreFormedWhileACriticalPathIsRecorded) {
+  EXPECT_EQ(isolated_text([] {
+              const topology::Mesh mesh({{1, 4}, {}, {}});
+              const workloads::Trace trace = workloads::flow_trace({{0, 3, 10'000, 7}, {2, 1, 10'000, 9}});
+              sim::SimulationOptions options;
+              options.record_path = true;
+              const sim::Measurements result = run_trace(mesh, plain_hardware(100, Rational(8), 1, 2), trace, std::move(options), "xy");
+              return std::to_string(result.engine.trains.messages);
+            }),
+            "2");
+}
+
+/// Chains that are made of what is known of trains are those that packets leave behind one by one.
+TEST(Trains, HaveTheCriticalPathOfTheirPackets) {
+  for (std::uint64_t seed = 1000; seed < 1200; ++seed) {
+    SCOPED_TRACE(seed);
+    const Drawn drawn = draw(seed);
+    const std::string packets = run(drawn, false, false, kNever, true);
+    ASSERT_NE(packets.find("PATH"), std::string::npos);
+    ASSERT_EQ(first_difference(run(drawn, true, false, kNever, true), packets), "");
+    if (seed % 4 == 0) {
+      ASSERT_EQ(first_difference(run(drawn, true, true, kNever, true), packets), "") << "shuffled";
+    }
+  }
+}
+
 std::string windows_of(const sim::Measurements& result) {
   std::string text;
   if (!result.activity) return text;
@@ -107,7 +150,7 @@ TEST(Trains, EqualPacketsInRandomPlans) {
   for (std::uint64_t seed = 3000; seed < 3040; ++seed) {
     const RandomPlan plan = draw_random_plan(seed, {1, 3, 12});
     SCOPED_TRACE(plan.text);
-    const auto run_plan = [&](bool trains, bool fold, bool windows) {
+    const auto run_plan = [&](bool trains, bool fold, bool windows, bool path = false) {
       return isolated_text([&] {
         const topology::Mesh mesh = plan.fixture.mesh();
         models::HardwareModel hardware = plan.hardware();
@@ -116,8 +159,9 @@ TEST(Trains, EqualPacketsInRandomPlans) {
         options.trains = trains;
         options.fold = options.fold_eagerly = fold;
         options.record_activity = windows;
+        options.record_path = path;
         const sim::Measurements result = run_trace(mesh, hardware, lowered.trace, std::move(options), plan.router.routing);
-        return dump(result) + windows_of(result);
+        return dump(result) + windows_of(result) + path_of(result);
       });
     };
     const std::string packets = run_plan(false, false, false);
@@ -126,6 +170,9 @@ TEST(Trains, EqualPacketsInRandomPlans) {
     const std::string windows = run_plan(false, false, true);
     ASSERT_GT(windows.size(), packets.size());
     ASSERT_EQ(first_difference(run_plan(true, false, true), windows), "") << "with windows";
+    const std::string path = run_plan(false, false, false, true);
+    ASSERT_NE(path.find("PATH"), std::string::npos);
+    ASSERT_EQ(first_difference(run_plan(true, false, false, true), path), "") << "with a critical path";
   }
 }
 
