@@ -66,7 +66,7 @@ workloads::LoweringInput PlanPredictor::input(const PlanPoint& point, const mode
   return {ground_.model, point.training, point.plan, ground_.placement, hardware, ground_.mesh};
 }
 
-PlanEstimate PlanPredictor::estimate(const PlanPoint& point) const {
+double PlanPredictor::estimated_cycles(const PlanPoint& point) const {
   const PlanSpec& plan = point.plan;
   const models::HardwareModel& hardware = ground_.hardware;
   const models::TransformerSpec& model = ground_.model;
@@ -87,7 +87,12 @@ PlanEstimate PlanPredictor::estimate(const PlanPoint& point) const {
              stages;
   }
   cycles += bytes / hardware.link_bytes_per_cycle.to_double();
+  return cycles * bubble_factor(plan, microbatches);
+}
 
+double PlanPredictor::static_bytes(const PlanPoint& point) const {
+  const PlanSpec& plan = point.plan;
+  const models::TransformerSpec& model = ground_.model;
   const auto parameters = static_cast<double>(models::count_parameters(model).total(model.layers));
   const auto shared = [&plan](bool by_replicas, Bytes of) { return static_cast<double>(of) / (by_replicas ? plan.dp : 1); };
   const double per_parameter = shared(plan.shards_parameters(), workloads::element_bytes(point.training.precision)) +
@@ -95,7 +100,7 @@ PlanEstimate PlanPredictor::estimate(const PlanPoint& point) const {
                                shared(plan.shards_optimizer(), workloads::optimizer_bytes_per_parameter(
                                                                    point.training.optimizer, point.training.precision));
   const double cuts = static_cast<double>(plan.tp) * plan.tatp * plan.pp * plan.ep;
-  return {cycles * bubble_factor(plan, microbatches), parameters * per_parameter / cuts};
+  return parameters * per_parameter / cuts;
 }
 
 std::shared_ptr<const topology::RoutingPolicy> PlanPredictor::routes(const workloads::LoweringInput& input,
@@ -124,9 +129,13 @@ PlanVerdict PlanPredictor::ask(const PlanPoint& point) {
     PlanPoint placed = point;
     if (open(point.plan)) placed.plan = ground_.choose_mapping(input(point, hardware));
     const workloads::LoweringInput lowering = input(placed, hardware);
+    workloads::validate_plan(placed.plan, placed.training, ground_.model, ground_.mesh);
+    // Most plans of a search do not fit, and few tiles tell.
+    verdict.memory = workloads::first_tiles_bound(lowering, workloads::Mapping(placed.plan, ground_.mesh));
+    verdict.outcome = PlanVerdict::Outcome::does_not_fit;
+    if (!verdict.memory.fits) return verdict;
     const workloads::LoweredPlan lowered = workloads::lower(lowering);
     verdict.memory = lowered.memory;
-    verdict.outcome = PlanVerdict::Outcome::does_not_fit;
     if (!lowered.memory.fits) return verdict;
     const std::shared_ptr<const topology::RoutingPolicy> policy = routes(lowering, lowered.trace);
     workloads::check_routes(lowered.trace, ground_.mesh, *policy);

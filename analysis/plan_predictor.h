@@ -23,14 +23,8 @@ struct PlanVerdict {
   Outcome outcome = Outcome::refused;
   Cycle cycles = 0;
   std::optional<double> joules;   ///< of the run, where energy is modelled
-  workloads::MemoryBound memory;  ///< unless refused
+  workloads::MemoryBound memory;  ///< unless refused; of a plan that does not fit, of the tiles that were looked at
   std::string fault;
-};
-
-/// Sizes of a plan by formulas alone, in microseconds: an order in which to look at plans, not a prediction.
-struct PlanEstimate {
-  double cycles = 0;        ///< work and traffic of a mean tile, one after the other, times the pipeline's bubble
-  double static_bytes = 0;  ///< of parameters, gradients and optimizer states the fullest tile has at least so many
 };
 
 /// The routes of `input.hardware.routing`, safe from deadlock. Throws PlanError.
@@ -62,7 +56,11 @@ class PlanPredictor {
   /// What predict() has said of the point, here or elsewhere; nothing when it has not been asked.
   std::optional<PlanVerdict> recall(const PlanPoint& point);
   void remember(const PlanPoint& point, const PlanVerdict& verdict);
-  PlanEstimate estimate(const PlanPoint& point) const;
+  /// By formulas alone, an order in which to look at plans and no prediction: work and traffic of a mean tile, one after the
+  /// other, times the pipeline's bubble.
+  double estimated_cycles(const PlanPoint& point) const;
+  /// Of parameters, gradients and optimizer states the fullest tile has at least so many. Costs next to nothing.
+  double static_bytes(const PlanPoint& point) const;
   /// The most that a tile can hold, in both memories.
   Bytes capacity() const { return ground_.hardware.sram_capacity + ground_.hardware.dram_capacity_per_tile(); }
   /// The plan with all its axes placed for the smallest link load. Throws PlanError.

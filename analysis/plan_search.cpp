@@ -69,11 +69,11 @@ class Searcher {
   void estimate() {
     const auto capacity = static_cast<double>(predictor_.capacity());
     for (std::size_t i = 0; i < space_.size(); ++i) {
-      const PlanEstimate estimate = predictor_.estimate(space_.at(i));
-      if (estimate.static_bytes > capacity) {
+      const PlanPoint point = space_.at(i);
+      if (predictor_.static_bytes(point) > capacity) {
         ++result_.too_large;
       } else {
-        waiting_.push_back({i, estimate.cycles});
+        waiting_.push_back({i, predictor_.estimated_cycles(point)});
       }
     }
     std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) { return a.cycles < b.cycles; });

@@ -65,15 +65,26 @@ int StepCosts::stage_of_peer(int stage, std::uint32_t peer) const {
   return stage_by_tile_.at(trace_.peer(tile_of(stage), peer));
 }
 
-/// The place of a step in another tile's program.
-std::uint32_t StepCosts::index_in(const workloads::TileBinding& tile, const workloads::Step& step) {
+/// The place in another tile's program of a step that has place `number` in that of the representative.
+std::uint32_t StepCosts::index_in(const workloads::TileBinding& tile, const workloads::Step& step, std::uint32_t number) {
+  const std::vector<workloads::Step>& steps = trace_.programs[tile.program].steps;
+  const std::uint64_t key = sim::step_key(workloads::MatchScope::step, step);
+  // Most programs of a stage are the same step for step.
+  if (number < steps.size() && sim::step_key(workloads::MatchScope::step, steps[number]) == key) return number;
   auto& index = step_index_[tile.program];
   if (index.empty()) {
-    const std::vector<workloads::Step>& steps = trace_.programs[tile.program].steps;
-    for (std::uint32_t i = 0; i < steps.size(); ++i) index[sim::step_key(workloads::MatchScope::step, steps[i])] = i;
+    for (std::uint32_t i = 0; i < steps.size(); ++i) index.emplace(sim::step_key(workloads::MatchScope::step, steps[i]), i);
   }
-  const auto found = index.find(sim::step_key(workloads::MatchScope::step, step));
-  return found == index.end() ? ~std::uint32_t{0} : found->second;
+  // Several steps may have a key, such as the sums of the embedding's own and of its tied parameters: the nearest one.
+  std::uint32_t nearest = ~std::uint32_t{0};
+  const auto distance = [number](std::uint32_t place) { return place > number ? place - number : number - place; };
+  const auto [first, end] = index.equal_range(key);
+  for (auto each = first; each != end; ++each) {
+    const std::uint32_t place = each->second;
+    const bool nearer = distance(place) < distance(nearest) || (distance(place) == distance(nearest) && place < nearest);
+    if (nearest == ~std::uint32_t{0} || nearer) nearest = place;
+  }
+  return nearest;
 }
 
 /// `steps` are those of the stage's representative. A tile that lacks one of them (a sum in which it has no part) is left out.
@@ -83,7 +94,7 @@ void StepCosts::add(std::vector<PlayedTile>& tiles, const Members& members, int 
     PlayedTile& tile = tiles.emplace_back();
     tile.binding = member;
     for (const std::uint32_t step : steps) {
-      const std::uint32_t index = index_in(*member, program_of(stage).steps[step]);
+      const std::uint32_t index = index_in(*member, program_of(stage).steps[step], step);
       if (index != ~std::uint32_t{0}) tile.steps.push_back(index);
     }
     if (tile.steps.size() != steps.size()) tiles.pop_back();
@@ -108,12 +119,13 @@ Cycle StepCosts::pair(int stage, std::uint32_t before, std::uint32_t step) {
   return both.steps[1].end - std::min(both.steps[0].end, both.steps[1].end);
 }
 
-/// `steps`: the foreground step, with `after` the one before it and the background steps between them first.
-ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint32_t>& steps, bool after) {
-  const Members& members = members_[static_cast<std::size_t>(stage)];
-  ForegroundCost cost;
+/// On idle tiles. Always that of the stage itself: where memory spills into DRAM, stages differ in how much does.
+const ForegroundCost& StepCosts::play_alone(int stage, std::uint32_t step) {
+  const auto [found, fresh] = alone_.try_emplace({stage, program_of(stage).steps[step].step_template});
+  ForegroundCost& cost = found->second;
+  if (!fresh) return cost;
   std::vector<PlayedTile> tiles;
-  add(tiles, members, stage, {steps.back()});
+  add(tiles, members_[static_cast<std::size_t>(stage)], stage, {step});
   const Played alone = replay_.play(tiles);
   const PlayedStep& own = alone.steps.front();
   cost.alone = cost.after = own.end;
@@ -128,8 +140,15 @@ ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint
     const Cycle outside = alone.end + 1;
     cost.late = replay_.play(tiles, outside).steps.front().end - outside;
   }
+  return cost;
+}
+
+/// `steps`: the foreground step, with `after` the one before it and the background steps between them first.
+ForegroundCost StepCosts::play_foreground(int stage, const std::vector<std::uint32_t>& steps, bool after) {
+  ForegroundCost cost = play_alone(stage, steps.back());
   if (!after) return cost;
-  tiles.clear();
+  const Members& members = members_[static_cast<std::size_t>(stage)];
+  std::vector<PlayedTile> tiles;
   const bool background = steps.size() > 2;
   add(tiles, background ? all_members_[static_cast<std::size_t>(stage)] : members, stage, steps);
   const Played both = replay_.play(tiles);

@@ -77,11 +77,12 @@ class StepCosts {
 
  private:
   using Members = std::vector<const workloads::TileBinding*>;
-  std::uint32_t index_in(const workloads::TileBinding& tile, const workloads::Step& step);
+  std::uint32_t index_in(const workloads::TileBinding& tile, const workloads::Step& step, std::uint32_t number);
   void add(std::vector<PlayedTile>& tiles, const Members& members, int stage, const std::vector<std::uint32_t>& steps);
   BackgroundCost play_ends(const std::vector<std::optional<std::uint32_t>>& steps);
   BackgroundCost play_optimizer(const std::vector<std::optional<std::uint32_t>>& steps);
   CauseCycles per_replica(const Played& played, const std::vector<PlayedTile>& tiles) const;
+  const ForegroundCost& play_alone(int stage, std::uint32_t step);
   ForegroundCost play_foreground(int stage, const std::vector<std::uint32_t>& steps, bool after);
   int place_key(int stage) const { return uniform_ ? 0 : stage; }
 
@@ -94,8 +95,9 @@ class StepCosts {
   std::vector<const workloads::TileBinding*> representatives_;
   std::vector<Members> members_;      ///< by stage: of the replicas that share out experts with the first one
   std::vector<Members> all_members_;  ///< by stage: of all replicas
-  std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, std::uint32_t>> step_index_;  ///< by program
+  std::unordered_map<std::uint32_t, std::unordered_multimap<std::uint64_t, std::uint32_t>> step_index_;  ///< by program
   std::unordered_map<TileId, int> stage_by_tile_;
+  std::map<std::pair<int, std::uint32_t>, ForegroundCost> alone_;   ///< by stage and template
   std::map<std::vector<std::int64_t>, ForegroundCost> foreground_;  ///< by place and templates
   std::map<std::pair<int, std::uint32_t>, BackgroundCost> background_;
   std::map<std::vector<std::int64_t>, BackgroundCost> together_;

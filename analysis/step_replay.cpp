@@ -68,7 +68,8 @@ Played StepReplay::play(const std::vector<PlayedTile>& tiles, Cycle outside) {
   outside_ = outside;
   order_ = 0;
   messages_.clear();
-  by_tile_.clear();
+  by_tile_.resize(mesh_.tile_count(), kOutside);
+  for (const Tile& tile : tiles_) by_tile_[tile.binding->tile] = kOutside;
   waiting_.clear();
   flights_.clear();
   free_flights_.clear();
@@ -99,9 +100,9 @@ Played StepReplay::play(const std::vector<PlayedTile>& tiles, Cycle outside) {
     // Until nothing more happens in this cycle: updates first, then what they make ready.
     while (!dirty_.empty() || !done_.empty()) {
       drain();
-      std::vector<std::uint32_t> dirty;
-      dirty.swap(dirty_);
-      for (const std::uint32_t tile : dirty) {
+      issuing_.clear();
+      issuing_.swap(dirty_);
+      for (const std::uint32_t tile : issuing_) {
         tiles_[tile].dirty = false;
         issue(tile);
       }
@@ -178,13 +179,10 @@ void StepReplay::hop(std::uint32_t index, Cycle head) {
   } else {
     Tile& tile = tiles_[message.to];
     if (messages_.model() != CostModel::roofline) nic_access(tile, message.flight.bytes);
-    std::vector<Waiting>& list = waiting_[message.match];
-    const auto posted = std::find_if(list.begin(), list.end(), [](const Waiting& w) { return w.posted; });
-    if (posted != list.end()) {
+    if (const auto posted = waiting_.pop_if(message.match, [](const Waiting& w) { return w.posted; })) {
       post(head, kReceived, message.to, posted->slot, posted->op);
-      list.erase(posted);
     } else {
-      list.push_back({message.to, 0, 0, static_cast<std::uint32_t>(head), false});
+      waiting_.push(message.match, {message.to, 0, 0, head, false});
     }
   }
   free_flights_.push_back(index);
@@ -281,7 +279,6 @@ void StepReplay::send(std::uint32_t index, std::uint32_t slot, std::uint32_t op)
   if (messages_.model() != CostModel::roofline) nic_access(tile, source.ops[op].bytes);
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const TileId destination = trace_.trace().peer(*tile.binding, peers[i]);
-    const auto found = by_tile_.find(destination);
     std::uint32_t message = 0;
     if (free_flights_.empty()) {
       message = static_cast<std::uint32_t>(flights_.size());
@@ -295,7 +292,7 @@ void StepReplay::send(std::uint32_t index, std::uint32_t slot, std::uint32_t op)
     flights_[message] = {messages_.depart(from, destination, source.ops[op].bytes, now_, head),
                          match_key(from, destination, key),
                          index,
-                         found == by_tile_.end() ? kOutside : found->second,
+                         by_tile_[destination],
                          slot,
                          op,
                          open.number,
@@ -309,7 +306,7 @@ void StepReplay::receive(std::uint32_t index, std::uint32_t slot, std::uint32_t 
   const Open& open = tile.slots[slot];
   const CompiledOp& compiled = open.code->ops[op];
   const TileId source = trace_.trace().peer(*tile.binding, compiled.peer);
-  if (!by_tile_.contains(source)) {
+  if (by_tile_[source] == kOutside) {
     played_.steps[open.number].waits_outside = true;
     if (outside_ <= now_) {
       done_.push_back({index, slot, op});
@@ -319,10 +316,10 @@ void StepReplay::receive(std::uint32_t index, std::uint32_t slot, std::uint32_t 
     return;
   }
   const std::uint64_t key = open.keys[static_cast<std::size_t>(compiled.scope)] ^ compiled.key;
-  std::vector<Waiting>& list = waiting_[match_key(source, tile.binding->tile, key)];
-  const auto arrived = std::find_if(list.begin(), list.end(), [](const Waiting& w) { return !w.posted; });
-  if (arrived == list.end()) {
-    list.push_back({index, slot, op, 0, true});
+  const std::uint64_t match = match_key(source, tile.binding->tile, key);
+  const auto arrived = waiting_.pop_if(match, [](const Waiting& w) { return !w.posted; });
+  if (!arrived) {
+    waiting_.push(match, {index, slot, op, 0, true});
     return;
   }
   if (arrived->arrived > now_) {
@@ -330,7 +327,6 @@ void StepReplay::receive(std::uint32_t index, std::uint32_t slot, std::uint32_t 
   } else {
     done_.push_back({index, slot, op});
   }
-  list.erase(arrived);
 }
 
 /// All that completes at once because of what has completed.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/message_board.h"
 #include "analysis/message_timing.h"
 #include "sim/compiled_trace.h"
 #include "workloads/trace.h"
@@ -111,7 +112,7 @@ class StepReplay {
   };
   struct Waiting {
     std::uint32_t tile = 0, slot = 0, op = 0;
-    std::uint32_t arrived = 0;
+    Cycle arrived = 0;
     bool posted = false;
   };
 
@@ -141,16 +142,16 @@ class StepReplay {
   Cycle now_ = 0, outside_ = 0;
   std::uint64_t order_ = 0;
   std::vector<Tile> tiles_;
-  std::unordered_map<TileId, std::uint32_t> by_tile_;
+  std::vector<std::uint32_t> by_tile_;  ///< among the played tiles; kOutside
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Message> flights_;
   std::vector<std::uint32_t> free_flights_;
-  std::unordered_map<std::uint64_t, std::vector<Waiting>> waiting_;
+  MessageBoard<Waiting> waiting_;  ///< receives and arrivals without their other end
   struct Done {
     std::uint32_t tile, slot, op;
   };
   std::vector<Done> done_;
-  std::vector<std::uint32_t> dirty_;
+  std::vector<std::uint32_t> dirty_, issuing_;  ///< tiles that may have something to issue
   std::uint32_t die_of(TileId tile) const;
   struct Die {
     std::uint32_t used = 0;     ///< tiles of the plan

@@ -1,9 +1,13 @@
 // Speed of the analytic model on one core: a 2048-tile plan from scratch, and variants of it.
 #include <benchmark/benchmark.h>
 
+#include <ctime>
+
 #include "analysis/plan_evaluator.h"
+#include "analysis/plan_search.h"
 #include "models/hardware.h"
 #include "topology/routing.h"
+#include "topology/routing_policy.h"
 #include "workloads/lowering.h"
 
 namespace wafersim::bench {
@@ -93,6 +97,51 @@ void evaluate_variant(benchmark::State& state) {
   state.counters["per_minute"] = benchmark::Counter(60 * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 BENCHMARK(evaluate_variant)->Unit(benchmark::kMicrosecond);
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+/// A search in the whole space of plans, once: estimates of all of them, then evaluations in the order in which the search comes
+/// to them. Its counters are CPU milliseconds for each.
+void search_plan_space(benchmark::State& state) {
+  using analysis::PlanVerdict;
+  const Gpt3 gpt3;
+  const analysis::PlanSpace space(
+      {gpt3.model, {gpt3.plan, gpt3.training, gpt3.hardware.routing}, gpt3.mesh, analysis::PlanFamily::all, {}});
+  const auto routes = [&gpt3](const workloads::LoweringInput& input, const workloads::Trace&) {
+    return topology::make_routing_policy(input.hardware.routing, gpt3.mesh);
+  };
+  double evaluations = 0, whole = 0, rejecting = 0, predicting = 0, fitting = 0;
+  for (auto _ : state) {
+    analysis::PlanPredictor predictor(
+        {gpt3.model, gpt3.placement, gpt3.hardware, gpt3.mesh, models::CostModel::alpha_beta_contention, 1, routes, {}});
+    analysis::SearchOptions options;
+    options.most_plans = static_cast<std::size_t>(state.range(0));
+    options.predict = [&](const std::vector<analysis::PlanPoint>& points) {
+      std::vector<std::optional<PlanVerdict>> verdicts;
+      for (const analysis::PlanPoint& point : points) {
+        const double start = cpu_seconds();
+        verdicts.push_back(predictor.predict(point));
+        const bool fits = verdicts.back()->outcome == PlanVerdict::Outcome::predicted;
+        (fits ? predicting : rejecting) += cpu_seconds() - start;
+        fitting += fits ? 1 : 0;
+        ++evaluations;
+      }
+      return verdicts;
+    };
+    const double start = cpu_seconds();
+    search_plans(space, analysis::PlanFamily::all, false, false, predictor, options);
+    whole += cpu_seconds() - start;
+  }
+  const double plans = static_cast<double>(space.size()) * static_cast<double>(state.iterations());
+  state.counters["plans_of_space"] = static_cast<double>(space.size());
+  state.counters["estimate_ms"] = 1e3 * (whole - predicting - rejecting) / plans;
+  state.counters["evaluation_ms"] = 1e3 * (predicting + rejecting) / evaluations;
+  state.counters["predicted"] = fitting;
+  state.counters["predicted_ms"] = fitting == 0 ? 0 : 1e3 * predicting / fitting;
+  state.counters["other_ms"] = 1e3 * rejecting / std::max(evaluations - fitting, 1.0);
+  state.counters["per_minute"] = 60 * evaluations / (predicting + rejecting);
+}
+BENCHMARK(search_plan_space)->Arg(64)->Iterations(1)->Unit(benchmark::kSecond);
 
 }  // namespace
 }  // namespace wafersim::bench

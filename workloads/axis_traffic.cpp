@@ -35,15 +35,15 @@ class PlanTraffic {
       : source_(model, training, plan), plan_(plan), list_(plan) {}
 
   std::vector<AxisTraffic> run() {
-    for (int stage = 0; stage < plan_.pp; ++stage) {
-      add_token_collectives(stage);
-      add_experts(stage);
-      add_product_streams(source_, list_, stage);
-      add_attention_traffic(source_, list_, stage);
-      for (int tp = 0; tp < plan_.tp; ++tp) add_line_heads(stage, tp);
+    for (const RankSpan stages : source_.alike_stages()) {
+      add_token_collectives(stages);
+      add_experts(stages);
+      add_product_streams(source_, list_, stages);
+      add_attention_traffic(source_, list_, stages);
+      for (int tp = 0; tp < plan_.tp; ++tp) add_line_heads(stages, tp);
       for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
-        add_shared_heads(stage, tatp);
-        for (int tp = 0; tp < plan_.tp; ++tp) add_gradients(stage, tp, tatp);
+        add_shared_heads(stages, tatp);
+        for (int tp = 0; tp < plan_.tp; ++tp) add_gradients(stages, tp, tatp);
       }
     }
     add_embedding_line();
@@ -100,8 +100,8 @@ class PlanTraffic {
     return all;
   }
 
-  void add_token_collectives(int stage) {
-    const TokenCollectives all = collectives(stage);
+  void add_token_collectives(RankSpan stages) {
+    const TokenCollectives all = collectives(stages.first);
     const TrafficPattern sums =
         source_.sequence_parallel() ? TrafficPattern::reduce_scatter : TrafficPattern::all_reduce;
     for (int sp = 0; sp < plan_.sp_degree; ++sp) {
@@ -112,7 +112,7 @@ class PlanTraffic {
                      .rows = source_.tokens(sp, tatp),
                      .row_bytes = row_bytes,
                      .times = times * source_.microbatches,
-                     .spans = list_.at({{Axis::pp, stage}, {Axis::sp, sp}, {Axis::tatp, tatp}})});
+                     .spans = list_.at({{Axis::pp, stages}, {Axis::sp, sp}, {Axis::tatp, tatp}})});
         };
         add(TrafficPattern::all_gather, stream_row(), all.gathers);
         add(sums, stream_row(), all.sums);
@@ -126,7 +126,7 @@ class PlanTraffic {
 
   /// Slots for the tokens of each rank at the experts of every other: inputs and outputs in each forward pass, and their
   /// gradients.
-  void add_experts(int stage) {
+  void add_experts(RankSpan stages) {
     if (plan_.ep == 1) return;
     for (int sp = 0; sp < plan_.sp_degree; ++sp) {
       for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
@@ -139,8 +139,8 @@ class PlanTraffic {
                    .row_bytes = stream_row(),
                    .parts = parts,
                    .factors = factors,
-                   .times = 2 * (source_.forwards + 1) * source_.layer_passes(stage),
-                   .spans = list_.at({{Axis::pp, stage}, {Axis::sp, sp}, {Axis::tatp, tatp}})});
+                   .times = 2 * (source_.forwards + 1) * source_.layer_passes(stages.first),
+                   .spans = list_.at({{Axis::pp, stages}, {Axis::sp, sp}, {Axis::tatp, tatp}})});
       }
     }
   }
@@ -216,8 +216,8 @@ class PlanTraffic {
 
   /// The gradients of a tile bucket by bucket, once or for each microbatch (zero 2 and 3), and the weights on their way
   /// back: once from the optimizer (zero 1 and 2) or for each use (zero 3).
-  void add_gradients(int stage, int tp, int tatp) {
-    for (const auto& [bucket, times] : buckets(stage, tp, tatp)) {
+  void add_gradients(RankSpan stages, int tp, int tatp) {
+    for (const auto& [bucket, times] : buckets(stages.first, tp, tatp)) {
       const std::uint64_t sums = times * (plan_.shards_gradients() ? source_.microbatches : 1);
       const std::uint64_t gathers = times * (plan_.shards_parameters() ? bucket.uses * source_.microbatches : 1);
       const auto add = [&](Axis axis, TrafficPattern pattern, std::uint64_t rows, bool replicas = false) {
@@ -227,7 +227,7 @@ class PlanTraffic {
             .rows = rows,
             .row_bytes = pattern == TrafficPattern::all_gather ? source_.element : source_.gradient,
             .times = pattern == TrafficPattern::all_gather ? gathers : sums,
-            .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}, {Axis::tatp, tatp}}),
+            .spans = list_.at({{Axis::pp, stages}, {Axis::tp, tp}, {Axis::tatp, tatp}}),
             .replicas = replicas};
         traffic.spans[static_cast<std::size_t>(axis)] = {0, plan_.degree(axis)};
         list_.add(std::move(traffic));
@@ -248,7 +248,7 @@ class PlanTraffic {
   }
 
   /// Gradients of the k and v blocks that several tensor-parallel ranks hold, head by head.
-  void add_shared_heads(int stage, int tatp) {
+  void add_shared_heads(RankSpan stages, int tatp) {
     if (plan_.tp <= source_.model.kv_heads) return;
     std::vector<RankSpan> sharers(static_cast<std::size_t>(source_.model.kv_heads), {0, 0});
     std::vector<std::uint64_t> rows(sharers.size(), 0);
@@ -266,23 +266,23 @@ class PlanTraffic {
       AxisTraffic traffic{.axis = Axis::tp,
                           .rows = rows[head],
                           .row_bytes = source_.gradient,
-                          .times = source_.layers(stage) * (plan_.shards_gradients() ? source_.microbatches : 1),
-                          .spans = list_.at({{Axis::pp, stage}, {Axis::tatp, tatp}})};
+                          .times = source_.layers(stages.first) * (plan_.shards_gradients() ? source_.microbatches : 1),
+                          .spans = list_.at({{Axis::pp, stages}, {Axis::tatp, tatp}})};
       traffic.spans[static_cast<std::size_t>(Axis::tp)] = sharers[head];
       list_.add(std::move(traffic));
     }
   }
 
   /// The same of those that several ranks of a line hold.
-  void add_line_heads(int stage, int tp) {
+  void add_line_heads(RankSpan stages, int tp) {
     const std::vector<Range> sharers = source_.layout.line_sharers(tp);
     for (std::size_t head = 0; head < sharers.size(); ++head) {
       if (sharers[head].count == 0) continue;
       const int first = static_cast<int>(sharers[head].first);
       AxisTraffic traffic{.axis = Axis::tatp,
                           .row_bytes = source_.gradient,
-                          .times = source_.layers(stage) * (plan_.shards_gradients() ? source_.microbatches : 1),
-                          .spans = list_.at({{Axis::pp, stage}, {Axis::tp, tp}})};
+                          .times = source_.layers(stages.first) * (plan_.shards_gradients() ? source_.microbatches : 1),
+                          .spans = list_.at({{Axis::pp, stages}, {Axis::tp, tp}})};
       for (const auto& shared : source_.layout.replicated_kv(tp, first)) {
         if (shared.kv_head == static_cast<int>(head)) traffic.rows = shared.region.rows;
       }
@@ -297,7 +297,7 @@ class PlanTraffic {
       for (int tp = 0; tp < plan_.tp; ++tp) {
         const std::uint64_t tied = source_.layout.table(false, tp, tatp).rows;
         for (int replica = 0; replica < plan_.dp; ++replica) {
-          const std::pair dp{Axis::dp, replica / plan_.ep}, ep{Axis::ep, replica % plan_.ep};
+          const AxisSpan dp(Axis::dp, replica / plan_.ep), ep(Axis::ep, replica % plan_.ep);
           list_.add({.axis = Axis::pp,
                      .pattern = TrafficPattern::between_ends,
                      .rows = plan_.zero == 0 ? tied : share(tied, plan_.dp, replica),

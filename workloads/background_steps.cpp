@@ -24,67 +24,76 @@ std::vector<Group> norm_groups(const PlanRanks& plan, const Ranks& ranks) {
 
 }  // namespace
 
-std::map<std::int32_t, std::uint32_t> sync_templates(Trace& trace, const PlanRanks& plan, const Ranks& ranks) {
+bool BackgroundTemplates::is_layer(std::int32_t bucket) const { return bucket >= 0 && bucket < plan_.input().model.layers; }
+
+BackgroundTemplates::Key BackgroundTemplates::key(std::int32_t bucket, const Ranks& ranks) const {
+  return {plan_.context(ranks).shard.rank, plan_.plan().replica(ranks), is_layer(bucket) ? 0 : bucket};
+}
+
+std::map<std::int32_t, std::uint32_t> BackgroundTemplates::syncs(const Ranks& ranks) {
   std::map<std::int32_t, std::uint32_t> result;
-  const Replicas replicas = plan.replicas(ranks);
-  for (const auto& [layer, bucket] : plan.buckets(ranks)) {
-    StepEmitter step(trace, "gradient_sync", plan.context(ranks));
-    if (replicas.all.size == 1 && !needs_inner_sync(step, bucket)) continue;
+  const Replicas replicas = plan_.replicas(ranks);
+  const auto make = [&](const Bucket& bucket) -> std::optional<std::uint32_t> {
+    StepEmitter step(trace_, "gradient_sync", plan_.context(ranks));
+    if (replicas.all.size == 1 && !needs_inner_sync(step, bucket)) return std::nullopt;
     emit_gradient_sync(step, replicas, bucket);
-    result[layer] = step.finish();
+    return step.finish();
+  };
+  for (const auto& [number, bucket] : plan_.buckets(ranks)) {
+    std::optional<std::uint32_t> made;
+    if (is_layer(number)) {
+      const auto [known, fresh] = syncs_.try_emplace(key(number, ranks));
+      if (fresh) known->second = make(bucket);
+      made = known->second;
+    } else {
+      made = make(bucket);
+    }
+    if (made) result[number] = *made;
   }
   return result;
 }
 
-void add_tied_gradient_sync(ProgramBuilder& program, Trace& trace, const PlanRanks& plan, const Ranks& ranks) {
-  if (!plan.ties(ranks)) return;
-  const Bucket bucket = plan.buckets(ranks).at(tied_bucket(plan.input().model));
-  program.tied_gradient_sync(
-      {.step_template = make_template(
-           "gradient_sync.tied", trace, plan, ranks,
-           [&](StepEmitter& step) { emit_tied_gradient_sync(step, plan.replicas(ranks), plan.ends(ranks), bucket); }),
-       .kind = StepKind::gradient_sync});
+std::uint32_t BackgroundTemplates::tied_sync(const Ranks& ranks) {
+  const Bucket& bucket = plan_.buckets(ranks).at(tied_bucket(plan_.input().model));
+  return make_template("gradient_sync.tied", trace_, plan_, ranks, [&](StepEmitter& step) {
+    emit_tied_gradient_sync(step, plan_.replicas(ranks), plan_.ends(ranks), bucket);
+  });
 }
 
-void add_update(ProgramBuilder& program, Trace& trace, const PlanRanks& plan, const Ranks& ranks) {
-  if (plan.input().training.optimizer == Optimizer::none) return;
-  const std::map<std::int32_t, Bucket> buckets = plan.buckets(ranks);
+std::uint32_t BackgroundTemplates::optimizer(const Ranks& ranks) {
   std::vector<Bucket> all;
-  for (const auto& [layer, bucket] : buckets) all.push_back(bucket);
-  program.optimizer(
-      {.step_template = make_template(
-           "optimizer", trace, plan, ranks,
-           [&](StepEmitter& step) { emit_optimizer(step, plan.replicas(ranks), all, norm_groups(plan, ranks)); }),
-       .kind = StepKind::optimizer});
-  if (!plan.plan().shards_optimizer() || plan.plan().shards_parameters()) return;
-  for (const auto& [layer, bucket] : buckets) {
-    const std::uint32_t gather =
-        make_template("parameter_gather", trace, plan, ranks,
-                      [&](StepEmitter& step) { emit_parameter_gather(step, plan.replicas(ranks), bucket); });
-    program.parameter_gather({.step_template = gather, .kind = StepKind::parameter_gather, .layer = layer});
-  }
+  for (const auto& [layer, bucket] : plan_.buckets(ranks)) all.push_back(bucket);
+  return make_template("optimizer", trace_, plan_, ranks, [&](StepEmitter& step) {
+    emit_optimizer(step, plan_.replicas(ranks), all, norm_groups(plan_, ranks));
+  });
 }
 
-ParameterPrefetch parameter_prefetch(ProgramBuilder& program, Trace& trace, const PlanRanks& plan, const Ranks& ranks,
-                                     const std::vector<ModelStep>& steps) {
+std::uint32_t BackgroundTemplates::gather(std::int32_t bucket, const Ranks& ranks) {
+  const auto make = [&] {
+    return make_template("parameter_gather", trace_, plan_, ranks, [&](StepEmitter& step) {
+      emit_parameter_gather(step, plan_.replicas(ranks), plan_.buckets(ranks).at(bucket));
+    });
+  };
+  if (!is_layer(bucket)) return make();
+  const auto known = gathers_.find(key(bucket, ranks));
+  return known != gathers_.end() ? known->second : gathers_.emplace(key(bucket, ranks), make()).first->second;
+}
+
+bool gathers_updates(const PlanRanks& plan) { return plan.plan().shards_optimizer() && !plan.plan().shards_parameters(); }
+
+ParameterPrefetch parameter_prefetch(ProgramBuilder& program, const PlanRanks& plan, const Ranks& ranks,
+                                     const std::vector<ModelStep>& steps,
+                                     const std::function<std::uint32_t(std::int32_t)>& gather) {
   ParameterPrefetch prefetch(program, plan.plan().overlap_far);
   if (!plan.plan().shards_parameters()) return prefetch;
   const models::TransformerSpec& model = plan.input().model;
-  const std::map<std::int32_t, Bucket> held = plan.buckets(ranks);
-  std::map<std::int32_t, std::uint32_t> made;
+  const std::map<std::int32_t, Bucket>& held = plan.buckets(ranks);
   for (const ModelStep& step : steps) {
     std::vector<Step> gathers;
     for (const std::int32_t number : used_buckets(model, step.kind, step.layer)) {
-      const auto found = held.find(number);
       const bool elsewhere = step.kind == StepKind::head && number == -1 && !model.tied_embeddings;
-      if (found == held.end() || elsewhere || step.slot.pass == Pass::weight) continue;
-      const auto [known, fresh] = made.emplace(number, 0U);
-      if (fresh) {
-        known->second = make_template(
-            "parameter_gather", trace, plan, ranks,
-            [&](StepEmitter& emitter) { emit_parameter_gather(emitter, plan.replicas(ranks), found->second); });
-      }
-      gathers.push_back({.step_template = known->second,
+      if (!held.contains(number) || elsewhere || step.slot.pass == Pass::weight) continue;
+      gathers.push_back({.step_template = gather(number),
                          .kind = StepKind::parameter_gather,
                          .pass = step.slot.pass,
                          .layer = number,

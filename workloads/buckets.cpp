@@ -20,12 +20,13 @@ bool counts_shared(const RankContext& context) {
   return rank.tp == 0 && rank.tatp == 0 && counts_own(context);
 }
 
-Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context, std::int32_t layer) {
+/// That of layer 0; those of all layers are alike.
+Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context) {
   const InnerRank& rank = context.shard.rank;
-  Bucket bucket{layer, {}};
+  Bucket bucket{0, {}};
   const auto shared_kv = layout.replicated_kv(rank.tp, rank.tatp);
   for (const Region& region : layout.layer(rank.tp, rank.tatp)) {
-    BucketPart part{layer, region};
+    BucketPart part{0, region};
     part.counts = counts_own(context);
     if (region.row == 0) {
       // Norms, output biases and router come first.
@@ -45,7 +46,7 @@ Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context, s
     bucket.parts.push_back(part);
   }
   for (const Region& region : layout.experts(rank.tp, rank.tatp, context.shard.experts)) {
-    bucket.parts.push_back({.layer = layer, .region = region, .counts = rank.sp == 0, .of_experts = true});
+    bucket.parts.push_back({.layer = 0, .region = region, .counts = rank.sp == 0, .of_experts = true});
   }
   return bucket;
 }
@@ -123,10 +124,13 @@ std::map<std::int32_t, Bucket> parameter_buckets(const LoweringInput& input, con
          .token_sums = whole,
          .counts = whole ? counts_shared(context) : counts_own(context)});
   }
+  const Bucket any_layer = layer_bucket(layout, context);
   for (int chunk = 0; chunk < input.plan.virtual_stages; ++chunk) {
     const LayerRange range = virtual_stage_layers(input.plan, input.model.layers, chunk * input.plan.pp + stage);
     for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {
-      result[layer] = layer_bucket(layout, context, layer);
+      Bucket& bucket = result[layer] = any_layer;
+      bucket.layer = layer;
+      for (BucketPart& part : bucket.parts) part.layer = layer;
     }
   }
   if (input.model.head && stage == input.plan.pp - 1) {

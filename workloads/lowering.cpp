@@ -4,10 +4,12 @@
 #include <map>
 #include <utility>
 
+#include "base/error.h"
 #include "workloads/background_steps.h"
 #include "workloads/memory_plan.h"
 #include "workloads/model_steps.h"
 #include "workloads/plan_ranks.h"
+#include "workloads/program_outline.h"
 
 namespace wafersim::workloads {
 
@@ -24,7 +26,7 @@ std::vector<std::int32_t> in_flight_by_stage(const LoweringInput& input) {
 class Lowering {
  public:
   Lowering(const LoweringInput& input, const Mapping& mapping)
-      : input_(input), plan_(input, mapping), templates_(trace_, plan_) {
+      : input_(input), plan_(input, mapping), templates_(trace_, plan_), background_(trace_, plan_) {
     trace_.replicas = input.plan.dp;
     trace_.microbatches = static_cast<int>(input.training.microbatches(input.plan.dp));
     trace_.pipeline_stages = input.plan.pp;
@@ -43,41 +45,40 @@ class Lowering {
   }
 
  private:
-  std::uint32_t make_program(const Ranks& ranks) {
-    const std::int32_t microbatches = pipeline_shape(input_.plan, input_.training).microbatches;
-    const std::vector<ModelStep> steps = model_steps(plan_, ranks);
-    const auto sync = sync_templates(trace_, plan_, ranks);
-    const bool every_microbatch = input_.plan.shards_gradients();
-    ProgramBuilder program;
-    for (int iteration = 0; iteration < input_.training.iterations; ++iteration) {
-      program.start_iteration(iteration);
-      ParameterPrefetch prefetch = parameter_prefetch(program, trace_, plan_, ranks, steps);
-      GradientBuffers buffers;
-      for (std::size_t number = 0; number < steps.size(); ++number) {
-        const ModelStep& step = steps[number];
-        const std::vector<std::int32_t> used = used_buckets(input_.model, step.kind, step.layer);
-        std::vector<std::uint32_t> waits = prefetch.waits_of(number);
-        if (every_microbatch && fills_gradients(input_.plan, step)) buffers.wait(used, waits);
-        program.foreground({.step_template = templates_.of(step, ranks),
-                            .kind = step.kind,
-                            .pass = step.slot.pass,
-                            .layer = step.layer,
-                            .microbatch = step.slot.microbatch},
-                           used, waits);
-        if (!every_microbatch && step.slot.microbatch != microbatches - 1) continue;
-        for (const std::int32_t bucket : completed_buckets(plan_, step)) {
-          const auto found = sync.find(bucket);
-          if (found == sync.end()) continue;
-          buffers.add(bucket, program.gradient_sync({.step_template = found->second,
-                                                     .kind = StepKind::gradient_sync,
-                                                     .layer = bucket,
-                                                     .microbatch = every_microbatch ? step.slot.microbatch : -1}));
-        }
-      }
-      add_tied_gradient_sync(program, trace_, plan_, ranks);
-      add_update(program, trace_, plan_, ranks);
+  const ProgramOutline& outline_of(const Ranks& ranks, const std::map<std::int32_t, std::uint32_t>& syncs) {
+    std::vector<std::int32_t> key{ranks.pp};
+    for (const auto& [bucket, sync] : syncs) key.push_back(bucket);
+    key.push_back(-2);  // no bucket
+    for (const auto& [number, bucket] : plan_.buckets(ranks)) key.push_back(number);
+    const auto [known, fresh] = outlines_.try_emplace(std::move(key));
+    if (fresh) known->second = make_outline(plan_, ranks, syncs);
+    return known->second;
+  }
+
+  std::uint32_t make_template(const OutlineSlot& slot, const Ranks& ranks,
+                              const std::map<std::int32_t, std::uint32_t>& syncs) {
+    switch (slot.what) {
+      case OutlineSlot::What::model:
+        return templates_.of(slot.step, slot.number, ranks);
+      case OutlineSlot::What::sync:
+        return syncs.at(slot.number);
+      case OutlineSlot::What::gather:
+        return background_.gather(slot.number, ranks);
+      case OutlineSlot::What::tied_sync:
+        return background_.tied_sync(ranks);
+      case OutlineSlot::What::optimizer:
+        return background_.optimizer(ranks);
     }
-    trace_.programs.push_back(program.finish());
+    throw InternalError("an unknown slot of an outline");
+  }
+
+  std::uint32_t make_program(const Ranks& ranks) {
+    const std::map<std::int32_t, std::uint32_t> syncs = background_.syncs(ranks);
+    const ProgramOutline& outline = outline_of(ranks, syncs);
+    std::vector<std::uint32_t> templates;
+    for (const OutlineSlot& slot : outline.slots) templates.push_back(make_template(slot, ranks, syncs));
+    Program& program = trace_.programs.emplace_back(outline.program);
+    for (Step& step : program.steps) step.step_template = templates[step.step_template];
     return static_cast<std::uint32_t>(trace_.programs.size() - 1);
   }
 
@@ -135,8 +136,27 @@ class Lowering {
   Trace trace_;
   PlanRanks plan_;
   ModelTemplates templates_;
+  BackgroundTemplates background_;
+  std::map<std::vector<std::int32_t>, ProgramOutline> outlines_;  ///< by stage, buckets that are summed, all buckets
   std::map<std::array<int, 4>, std::uint32_t> statics_;
 };
+
+}  // namespace
+
+namespace {
+
+/// Places the memory of the tiles that are in the trace.
+MemoryBound bound_memory(Trace& trace, const LoweringInput& input) {
+  const std::vector<TileBound> bounds = bound_tiles(trace, in_flight_by_stage(input));
+  place_memory(trace, bounds, input.placement, input.hardware);
+  return memory_bound(trace, bounds, input.hardware);
+}
+
+bool is_first_of_stage(const Ranks& ranks) {
+  Ranks first;
+  first.pp = ranks.pp;
+  return ranks == first;
+}
 
 }  // namespace
 
@@ -144,17 +164,21 @@ LoweredPlan lower(const LoweringInput& input) {
   validate_plan(input.plan, input.training, input.model, input.mesh);
   Mapping mapping(input.plan, input.mesh);
   Trace trace = Lowering(input, mapping).run([](const Ranks&) { return true; });
-  const std::vector<TileBound> bounds = bound_tiles(trace, in_flight_by_stage(input));
-  place_memory(trace, bounds, input.placement, input.hardware);
-  MemoryBound bound = memory_bound(trace, bounds, input.hardware);
+  MemoryBound bound = bound_memory(trace, input);
   return {std::move(mapping), std::move(trace), std::move(bound)};
+}
+
+MemoryBound first_tiles_bound(const LoweringInput& input, const Mapping& mapping) {
+  Trace first = Lowering(input, mapping).run([](const Ranks& ranks) { return ranks == Ranks{}; });
+  const MemoryBound bound = bound_memory(first, input);
+  if (!bound.fits || input.plan.pp == 1) return bound;
+  Trace trace = Lowering(input, mapping).run(is_first_of_stage);
+  return bound_memory(trace, input);
 }
 
 Trace lower_stages(const LoweringInput& input, const Mapping& mapping, const std::set<int>& whole) {
   Trace trace = Lowering(input, mapping).run([&whole](const Ranks& ranks) {
-    Ranks first;
-    first.pp = ranks.pp;
-    return whole.contains(ranks.pp) || ranks == first;
+    return whole.contains(ranks.pp) || is_first_of_stage(ranks);
   });
   if (input.hardware.dram_capacity != 0) {
     place_memory(trace, bound_tiles(trace, in_flight_by_stage(input)), input.placement, input.hardware);

@@ -57,6 +57,10 @@ struct LoweredPlan {
 /// replica. Not to be run: the other ends of messages are missing.
 Trace lower_stages(const LoweringInput& input, const Mapping& mapping, const std::set<int>& whole);
 
+/// What the first tile of a valid plan may hold or, where that fits, the first tiles of all stages of the first replica: a plan
+/// for which these have no room does not fit, and this costs a small part of lower().
+MemoryBound first_tiles_bound(const LoweringInput& input, const Mapping& mapping);
+
 /// Lowers a plan into a trace: validates, maps, schedules. Throws PlanError when the plan cannot run.
 LoweredPlan lower(const LoweringInput& input);
 

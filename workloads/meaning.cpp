@@ -110,10 +110,6 @@ const char* to_string(Kernel kernel) {
   return "?";
 }
 
-bool overlap(const Region& a, const Region& b) {
-  return a.row < b.row_end() && b.row < a.row_end() && a.col < b.col_end() && b.col < a.col_end();
-}
-
 std::uint64_t total_rows(const Views& views) {
   std::uint64_t total = 0;
   for (const View& view : views) total += view.region.rows;

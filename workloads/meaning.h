@@ -43,7 +43,9 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-bool overlap(const Region& a, const Region& b);
+inline bool overlap(const Region& a, const Region& b) {
+  return a.row < b.row_end() && b.row < a.row_end() && a.col < b.col_end() && b.col < a.col_end();
+}
 
 /// Which of the `total` addends of a sum a value has: first .. first + count - 1. One of one: it is complete.
 struct Terms {

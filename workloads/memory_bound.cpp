@@ -138,27 +138,33 @@ class BoundBuilder {
   /// every other one that does not depend on it may be there, and a free is certain to be done when all that
   /// it waits for is, because frees act at once.
   Sums peak(const StepTemplate& step) const {
+    std::vector<std::uint32_t> allocations, frees;
+    for (std::uint32_t id = 0; id < step.ops.size(); ++id) {
+      if (step.ops[id].kind == OpKind::allocate) allocations.push_back(id);
+      if (step.ops[id].kind == OpKind::free) frees.push_back(id);
+    }
     const std::vector<OpSet> before = ancestors(step);
     Sums highest{};
-    for (std::size_t id = 0; id < step.ops.size(); ++id) {
-      if (step.ops[id].kind == OpKind::allocate) highest = largest(highest, live_at(step, before, id));
+    for (const std::uint32_t last : allocations) {
+      Sums live{};
+      const auto add = [&](const Op& op, std::int64_t sign) {
+        const std::int64_t bytes = sign * static_cast<std::int64_t>(op.bytes);
+        live[static_cast<std::size_t>(op.memory_class)] += bytes;
+        live[kAll] += bytes;
+      };
+      for (const std::uint32_t id : allocations) {
+        if (!before[id].contains(last)) add(step.ops[id], 1);
+      }
+      for (const std::uint32_t id : frees) {
+        const Op& op = step.ops[id];
+        const auto first = step.dependencies.begin() + op.first_dependency;
+        const bool done = std::all_of(first, first + op.dependency_count,
+                                      [&](std::uint32_t needed) { return before[last].contains(needed); });
+        if (done) add(op, -1);
+      }
+      highest = largest(highest, live);
     }
     return highest;
-  }
-
-  Sums live_at(const StepTemplate& step, const std::vector<OpSet>& before, std::size_t allocation) const {
-    Sums live{};
-    for (std::size_t id = 0; id < step.ops.size(); ++id) {
-      const Op& op = step.ops[id];
-      if (op.kind == OpKind::allocate && !before[id].contains(allocation)) live = live + sums_of(op);
-      if (op.kind != OpKind::free) continue;
-      const auto first = step.dependencies.begin() + op.first_dependency;
-      const bool done = std::all_of(first, first + op.dependency_count, [&](std::uint32_t needed) {
-        return before[allocation].contains(needed);
-      });
-      if (done) live = live + times(sums_of(op), -1);
-    }
-    return live;
   }
 
   /// For each operation, which others are certain to be complete when it starts: it depends on them, directly

@@ -53,19 +53,25 @@ std::vector<std::int32_t> completed_buckets(const PlanRanks& plan, const ModelSt
   return result;
 }
 
-std::uint32_t ModelTemplates::of(const ModelStep& step, const Ranks& ranks) {
+ModelStepKind kind_of(const PlanRanks& plan, const Ranks& ranks, const ModelStep& step) {
   const Pass pass = step.slot.pass;
-  const bool has_edges = step.kind == StepKind::layer && (pass == Pass::forward || pass == Pass::backward);
-  const LayerEdges at = has_edges ? plan_.edges(ranks, step.slot.chunk, step.layer) : LayerEdges{};
-  GroupPlace place = has_edges ? recompute_place(plan_, ranks, step) : GroupPlace{};
-  if (pass == Pass::backward) place.first = true;
+  ModelStepKind kind{step.kind, pass, {}, {}};
+  if (step.kind == StepKind::layer && (pass == Pass::forward || pass == Pass::backward)) {
+    kind.edges = plan.edges(ranks, step.slot.chunk, step.layer);
+    kind.place = recompute_place(plan, ranks, step);
+  }
+  if (pass == Pass::backward) kind.place.first = true;
+  return kind;
+}
+
+std::uint32_t ModelTemplates::of(const ModelStepKind& step, std::int32_t layer, const Ranks& ranks) {
   // Where parameters are shared out, replicas differ in what they give up.
   const int replica = plan_.plan().shards_parameters() ? plan_.plan().replica(ranks) : 0;
-  const auto key = std::tuple(step.kind, pass, at, place, plan_.context(ranks).shard.rank, replica);
+  const auto key = std::tuple(step, plan_.context(ranks).shard.rank, replica);
   const auto known = made_.find(key);
   if (known != made_.end()) return known->second;
-  const std::uint32_t made = step.kind == StepKind::layer ? make_layer(pass, ranks, at, place, step.layer)
-                                                          : make_end(step.kind, pass, ranks);
+  const std::uint32_t made = step.kind == StepKind::layer ? make_layer(step.pass, ranks, step.edges, step.place, layer)
+                                                          : make_end(step.kind, step.pass, ranks);
   made_.emplace(key, made);
   return made;
 }
@@ -107,7 +113,7 @@ std::uint32_t ModelTemplates::make_layer(Pass pass, const Ranks& ranks, const La
 std::uint32_t ModelTemplates::make_end(StepKind kind, Pass pass, const Ranks& ranks) {
   const models::TransformerSpec& model = plan_.input().model;
   const bool forward = pass == Pass::forward;
-  const std::map<std::int32_t, Bucket> all = plan_.buckets(ranks);
+  const std::map<std::int32_t, Bucket>& all = plan_.buckets(ranks);
   std::vector<Bucket> used, written;
   for (const std::int32_t number : used_buckets(model, kind, -1)) {
     const auto found = all.find(number);

@@ -30,15 +30,24 @@ bool fills_gradients(const PlanSpec& plan, const ModelStep& step);
 /// The buckets whose gradients are complete for their microbatch after a step.
 std::vector<std::int32_t> completed_buckets(const PlanRanks& plan, const ModelStep& step);
 
+/// What decides, for a given rank, what a step of the model does: steps with equal kinds share a template.
+struct ModelStepKind {
+  StepKind kind = StepKind::layer;
+  Pass pass = Pass::forward;
+  LayerEdges edges;
+  GroupPlace place;
+  auto operator<=>(const ModelStepKind&) const = default;
+};
+ModelStepKind kind_of(const PlanRanks& plan, const Ranks& ranks, const ModelStep& step);
+
 /// Writes the templates of model steps into a trace, each once.
 class ModelTemplates {
  public:
   /// Both must outlive this.
   ModelTemplates(Trace& trace, const PlanRanks& plan) : trace_(trace), plan_(plan) {}
 
-  /// The template of a step. Layers with equal edges and places in their groups share it, as far as the pass
-  /// knows them.
-  std::uint32_t of(const ModelStep& step, const Ranks& ranks);
+  /// The template of a step of that kind of a layer; -1: of an end.
+  std::uint32_t of(const ModelStepKind& step, std::int32_t layer, const Ranks& ranks);
 
  private:
   /// What zero 2 and 3 hold and give up goes around `emit`. `written`: the buckets whose gradients the step is the first
@@ -52,7 +61,7 @@ class ModelTemplates {
 
   Trace& trace_;
   const PlanRanks& plan_;
-  std::map<std::tuple<StepKind, Pass, LayerEdges, GroupPlace, InnerRank, int>, std::uint32_t> made_;
+  std::map<std::tuple<ModelStepKind, InnerRank, int>, std::uint32_t> made_;
 };
 
 }  // namespace wafersim::workloads

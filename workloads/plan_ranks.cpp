@@ -87,8 +87,13 @@ LayerEdges PlanRanks::edges(const Ranks& ranks, int chunk, std::int32_t layer) c
   return result;
 }
 
-std::map<std::int32_t, Bucket> PlanRanks::buckets(const Ranks& ranks) const {
-  return parameter_buckets(input_, parameters_, context(ranks), ranks.pp);
+const std::map<std::int32_t, Bucket>& PlanRanks::buckets(const Ranks& ranks) const {
+  const std::pair wanted(&context(ranks), ranks.pp);
+  if (known_ != wanted) {
+    buckets_ = parameter_buckets(input_, parameters_, *wanted.first, wanted.second);
+    known_ = wanted;
+  }
+  return buckets_;
 }
 
 }  // namespace wafersim::workloads

@@ -47,7 +47,8 @@ class PlanRanks {
   /// Where a layer of a chunk stands. Chunks of a pipeline of one stage follow each other on their tile.
   LayerEdges edges(const Ranks& ranks, int chunk, std::int32_t layer) const;
 
-  std::map<std::int32_t, Bucket> buckets(const Ranks& ranks) const;
+  /// Until it is asked for those of another rank.
+  const std::map<std::int32_t, Bucket>& buckets(const Ranks& ranks) const;
 
  private:
   RankContext make_context(const InnerRank& rank) const;
@@ -59,6 +60,9 @@ class PlanRanks {
   PeerLayout peers_;
   ParameterLayout parameters_;
   std::vector<RankContext> contexts_;
+  /// Of the inner rank and stage that was asked for last: a tile's are asked for many times in a row.
+  mutable std::pair<const RankContext*, int> known_{nullptr, -1};
+  mutable std::map<std::int32_t, Bucket> buckets_;
 };
 
 }  // namespace wafersim::workloads

@@ -64,28 +64,26 @@ std::vector<Range> cut_positions(const std::vector<Range>& positions, int parts,
   return result;
 }
 
-std::vector<Range> positions_of(const models::TransformerSpec& model, const PlanSpec& plan, bool streams, int sp,
-                                int tatp) {
-  const bool causal = model.attention == models::AttentionMask::causal;
-  const bool ring = plan.sp == SequenceParallel::ring && plan.sp_degree > 1;
-  const std::vector<Range> all{{0, count(model.sequence)}};
-  return cut_positions(cut_positions(all, plan.sp_degree, sp, causal && ring), plan.tatp, tatp, causal && streams);
+/// How many of so many positions the members before `member` get.
+std::uint64_t positions_before(std::uint64_t positions, int parts, int member, bool zigzag) {
+  if (!zigzag) return share_first(positions, parts, member);
+  return share_first(positions, 2 * parts, member) + positions - share_first(positions, 2 * parts, 2 * parts - member);
 }
 
 }  // namespace
 
 TokenSet work_tokens(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan, int sp,
                      int tatp) {
-  const std::uint64_t sequences = count(training.microbatch);
-  const bool streams = line_attention(model, training, plan) == StreamAttention::stream_kv;
+  const std::uint64_t sequences = count(training.microbatch), all = count(model.sequence);
+  const bool causal = model.attention == models::AttentionMask::causal;
+  const bool ring = causal && plan.sp == SequenceParallel::ring && plan.sp_degree > 1;
+  const bool streams = causal && line_attention(model, training, plan) == StreamAttention::stream_kv;
+  const TokenSet line{cut_positions({{0, all}}, plan.sp_degree, sp, ring), 0};
   TokenSet result;
-  for (int s = 0; s <= sp; ++s) {
-    for (int t = 0; t < plan.tatp && (s < sp || t <= tatp); ++t) {
-      const std::vector<Range> positions = positions_of(model, plan, streams, s, t);
-      result.ordinal += result.count();
-      result.ranges.clear();
-      for (const Range& each : positions) result.ranges.push_back({each.first * sequences, each.count * sequences});
-    }
+  result.ordinal = sequences * (positions_before(all, plan.sp_degree, sp, ring) +
+                                positions_before(line.count(), plan.tatp, tatp, streams));
+  for (const Range& each : cut_positions(line.ranges, plan.tatp, tatp, streams)) {
+    result.ranges.push_back({each.first * sequences, each.count * sequences});
   }
   return result;
 }

@@ -149,8 +149,9 @@ std::vector<OpId> StepBuilder::users(const Views& views) const {
     const auto known = uses_.find(view.tensor);
     if (known == uses_.end()) continue;
     for (const Use& use : known->second) {
-      const bool same = use.view.layer == view.layer && use.view.absolute == view.absolute;
-      if (same && overlap(use.view.region, view.region)) result.push_back(use.op);
+      const bool same = use.layer == view.layer && use.absolute == view.absolute;
+      const bool counted = !result.empty() && result.back() == use.op;
+      if (same && !counted && overlap(use.region, view.region)) result.push_back(use.op);
     }
   }
   return result;
@@ -159,7 +160,7 @@ std::vector<OpId> StepBuilder::users(const Views& views) const {
 void StepBuilder::record_uses(OpId id, const Op& op) {
   const Meaning& meaning = trace_.meanings[op.operand.meaning];
   for (const Views* views : {&meaning.reads, &meaning.writes, &meaning.discards}) {
-    for (const View& view : *views) uses_[view.tensor].push_back({id, view});
+    for (const View& view : *views) uses_[view.tensor].push_back({id, view.layer, view.absolute, view.region});
   }
 }
 

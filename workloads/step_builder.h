@@ -68,10 +68,12 @@ class StepBuilder {
   std::uint32_t intern(const Work& work);
   void record_uses(OpId id, const Op& op);
 
-  /// An operation and a view that it reads or writes.
+  /// An operation and the part of a tensor that it reads or writes.
   struct Use {
     OpId op = 0;
-    View view;
+    std::int32_t layer = 0;
+    bool absolute = false;
+    Region region;
   };
 
   Trace& trace_;

@@ -71,25 +71,25 @@ std::vector<std::uint64_t> token_blocks(const TrafficSource& source, int sp) {
 
 /// Outward the input of each pair in each forward pass and for its weight gradient, the output's gradient once or, where
 /// weight gradients have a pass of their own, twice; inward the output in each forward pass and the input's gradient.
-void add_input_streams(const TrafficSource& source, TrafficList& list, int stage) {
+void add_input_streams(const TrafficSource& source, TrafficList& list, RankSpan stages) {
   const std::uint64_t pairs = (source.streams_inputs[0] ? 1U : 0U) + (source.streams_inputs[1] ? 1U : 0U);
   const std::uint64_t outward = source.forwards + (splits_backward(source.plan.schedule) ? 3 : 2);
   for (int sp = 0; pairs > 0 && sp < source.plan.sp_degree; ++sp) {
     add_stream(source, list,
-               {Axis::tatp, token_blocks(source, sp), pairs * outward, source.layer_passes(stage),
-                list.at({{Axis::pp, stage}, {Axis::sp, sp}}), pairs * (source.forwards + 1)});
+               {Axis::tatp, token_blocks(source, sp), pairs * outward, source.layer_passes(stages.first),
+                list.at({{Axis::pp, stages}, {Axis::sp, sp}}), pairs * (source.forwards + 1)});
   }
 }
 
 /// The traffic of one stage's attention.
 class AttentionTraffic {
  public:
-  AttentionTraffic(const TrafficSource& source, TrafficList& list, int stage)
+  AttentionTraffic(const TrafficSource& source, TrafficList& list, RankSpan stages)
       : source_(source),
         plan_(source.plan),
         list_(list),
-        stage_(stage),
-        passes_(source.layer_passes(stage)),
+        stages_(stages),
+        passes_(source.layer_passes(stages.first)),
         line_(line_attention(source.model, source.training, source.plan)) {
     if (plan_.sp == SequenceParallel::ulysses && plan_.sp_degree > 1) {
       exchanging_ = Axis::sp;
@@ -146,7 +146,7 @@ class AttentionTraffic {
     }
     add_stream(source_, list_,
                {Axis::tatp, std::move(blocks), source_.forwards + 1, passes_,
-                list_.at({{Axis::pp, stage_}, {Axis::tp, tp}, {Axis::sp, sp}})});
+                list_.at({{Axis::pp, stages_}, {Axis::tp, tp}, {Axis::sp, sp}})});
   }
 
   void add_ring(int tp, int tatp) {
@@ -157,7 +157,7 @@ class AttentionTraffic {
     }
     add_stream(source_, list_,
                {Axis::sp, std::move(blocks), source_.forwards + 1, passes_,
-                list_.at({{Axis::pp, stage_}, {Axis::tp, tp}, {Axis::tatp, tatp}})});
+                list_.at({{Axis::pp, stages_}, {Axis::tp, tp}, {Axis::tatp, tatp}})});
   }
 
   /// To heads: q, k and v in each forward pass, the output's gradient, and the row sums where keys and values
@@ -181,7 +181,7 @@ class AttentionTraffic {
                         .parts = rows,
                         .factors = std::move(there),
                         .times = passes_,
-                        .spans = list_.at({{Axis::pp, stage_}, {Axis::tp, tp}, {other, rank}})};
+                        .spans = list_.at({{Axis::pp, stages_}, {Axis::tp, tp}, {other, rank}})};
     list_.add(traffic);
     traffic.rows = sum(back);
     traffic.parts = std::move(back);
@@ -192,7 +192,7 @@ class AttentionTraffic {
   const TrafficSource& source_;
   const PlanSpec& plan_;
   TrafficList& list_;
-  int stage_;
+  RankSpan stages_;
   std::uint64_t passes_;
   std::optional<StreamAttention> line_;
   Axis exchanging_ = Axis::none;
@@ -200,23 +200,23 @@ class AttentionTraffic {
 
 }  // namespace
 
-void add_product_streams(const TrafficSource& source, TrafficList& list, int stage) {
+void add_product_streams(const TrafficSource& source, TrafficList& list, RankSpan stages) {
   if (source.plan.tatp == 1) return;
-  add_input_streams(source, list, stage);
+  add_input_streams(source, list, stages);
   for (int tp = 0; tp < source.plan.tp; ++tp) {
     // The backward pass needs each weight once more, for the gradient of its input.
-    const RankSpans spans = list.at({{Axis::pp, stage}, {Axis::tp, tp}});
+    const RankSpans spans = list.at({{Axis::pp, stages}, {Axis::tp, tp}});
     add_stream(
         source, list,
-        {Axis::tatp, layer_blocks(source, tp), source.forwards + 1, source.layer_passes(stage), spans});
-    if (source.has_head(stage)) {
+        {Axis::tatp, layer_blocks(source, tp), source.forwards + 1, source.layer_passes(stages.first), spans});
+    if (source.has_head(stages.first)) {
       add_stream(source, list, {Axis::tatp, table_blocks(source, tp), 2, source.microbatches, spans});
     }
   }
 }
 
-void add_attention_traffic(const TrafficSource& source, TrafficList& list, int stage) {
-  AttentionTraffic(source, list, stage).add();
+void add_attention_traffic(const TrafficSource& source, TrafficList& list, RankSpan stages) {
+  AttentionTraffic(source, list, stages).add();
 }
 
 }  // namespace wafersim::workloads

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
+#include "base/random.h"
 #include "workloads/schedule.h"
 
 namespace wafersim::workloads {
 
-RankSpans TrafficList::at(std::initializer_list<std::pair<Axis, int>> ranks) const {
+RankSpans TrafficList::at(std::initializer_list<AxisSpan> ranks) const {
   RankSpans spans;
   for (int i = 0; i < kAxes; ++i)
     spans[static_cast<std::size_t>(i)] = {0, plan_.degree(static_cast<Axis>(i))};
-  for (const auto& [axis, rank] : ranks) spans[static_cast<std::size_t>(axis)] = {rank, 1};
+  for (const auto& [axis, span] : ranks) spans[static_cast<std::size_t>(axis)] = span;
   return spans;
 }
 
@@ -20,34 +22,83 @@ void TrafficList::add(AxisTraffic traffic) {
   traffic_.push_back(std::move(traffic));
 }
 
+namespace {
+
+/// All of a traffic but its spans.
+auto contents(const AxisTraffic& traffic) {
+  return std::tie(traffic.axis, traffic.pattern, traffic.rows, traffic.row_bytes, traffic.parts, traffic.factors, traffic.times,
+                  traffic.replicas);
+}
+
+RankSpans other_spans(const AxisTraffic& traffic, std::size_t axis) {
+  RankSpans spans = traffic.spans;
+  spans[axis] = {};
+  return spans;
+}
+
+bool differ_in_axis_only(const AxisTraffic& a, const AxisTraffic& b, std::size_t axis) {
+  return contents(a) == contents(b) && other_spans(a, axis) == other_spans(b, axis);
+}
+
+std::uint64_t hash_without(const AxisTraffic& traffic, std::size_t axis) {
+  std::uint64_t hash = 0;
+  const auto add = [&hash](std::uint64_t value) { hash = mix_bits(hash ^ value) + 0x9e3779b97f4a7c15ULL; };
+  add(static_cast<std::uint64_t>(traffic.axis) << 8 | static_cast<std::uint64_t>(traffic.pattern));
+  add(traffic.rows);
+  add(traffic.row_bytes);
+  add(traffic.times);
+  for (std::size_t i = 0; i < traffic.spans.size(); ++i) {
+    const RankSpan& span = traffic.spans[i];
+    if (i != axis) add(static_cast<std::uint64_t>(span.first) << 32 | static_cast<std::uint64_t>(span.count));
+  }
+  return hash;
+}
+
+}  // namespace
+
 std::vector<AxisTraffic> TrafficList::take() {
   for (const Axis axis : default_order()) merge_spans(axis);
+  const auto last = static_cast<std::size_t>(default_order().back());
+  std::sort(traffic_.begin(), traffic_.end(), [last](const AxisTraffic& a, const AxisTraffic& b) {
+    if (contents(a) != contents(b)) return contents(a) < contents(b);
+    const RankSpans of_a = other_spans(a, last), of_b = other_spans(b, last);
+    return of_a != of_b ? of_a < of_b : a.spans[last] < b.spans[last];
+  });
   return std::move(traffic_);
 }
 
+/// Leaves the list in an order of its own.
 void TrafficList::merge_spans(Axis axis) {
   const auto number = static_cast<std::size_t>(axis);
-  const auto others = [number](const AxisTraffic& traffic) {
-    RankSpans spans = traffic.spans;
-    spans[number] = {};
-    return std::pair(std::tie(traffic.axis, traffic.pattern, traffic.rows, traffic.row_bytes, traffic.parts,
-                              traffic.factors, traffic.times, traffic.replicas),
-                     spans);
+  struct Item {
+    std::size_t group = 0;  ///< the first of those that differ in the axis only
+    RankSpan span;
+    std::size_t index = 0;
+    auto operator<=>(const Item&) const = default;
   };
-  std::stable_sort(traffic_.begin(), traffic_.end(), [&](const AxisTraffic& a, const AxisTraffic& b) {
-    const auto of_a = others(a), of_b = others(b);
-    return of_a != of_b ? of_a < of_b : a.spans[number] < b.spans[number];
-  });
+  std::vector<Item> items;
+  std::unordered_multimap<std::uint64_t, std::size_t> groups;
+  for (std::size_t i = 0; i < traffic_.size(); ++i) {
+    const std::uint64_t hash = hash_without(traffic_[i], number);
+    const auto [first, end] = groups.equal_range(hash);
+    const auto known = std::find_if(first, end, [&](const auto& group) {
+      return differ_in_axis_only(traffic_[group.second], traffic_[i], number);
+    });
+    if (known == end) groups.emplace(hash, i);
+    items.push_back({known == end ? i : known->second, traffic_[i].spans[number], i});
+  }
+  std::sort(items.begin(), items.end());
   std::vector<AxisTraffic> merged;
-  for (AxisTraffic& traffic : traffic_) {
-    const bool joins =
-        !merged.empty() && traffic.axis != axis && others(merged.back()) == others(traffic) &&
-        merged.back().span(axis).first + merged.back().span(axis).count == traffic.span(axis).first;
+  std::size_t group = 0;  // of the last one
+  for (const Item& item : items) {
+    const bool joins = !merged.empty() && item.group == group && merged.back().axis != axis &&
+                       merged.back().span(axis).first + merged.back().span(axis).count == item.span.first;
     if (joins) {
-      merged.back().spans[number].count += traffic.span(axis).count;
+      merged.back().spans[number].count += item.span.count;
     } else {
-      merged.push_back(std::move(traffic));
+      merged.push_back(std::move(traffic_[item.index]));
     }
+    group = item.group;
   }
   traffic_ = std::move(merged);
 }
@@ -92,6 +143,18 @@ std::uint64_t TrafficSource::remade_layers(int stage) const {
     groups += static_cast<std::uint64_t>(ceil_div(count, every));
   }
   return layers(stage) - groups;
+}
+
+std::vector<RankSpan> TrafficSource::alike_stages() const {
+  std::vector<RankSpan> runs;
+  std::tuple<bool, bool, std::uint64_t, std::uint64_t> before;
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    const std::tuple here(is_first(stage), is_last(stage), layers(stage), remade_layers(stage));
+    if (runs.empty() || here != before) runs.push_back({stage, 0});
+    ++runs.back().count;
+    before = here;
+  }
+  return runs;
 }
 
 }  // namespace wafersim::workloads

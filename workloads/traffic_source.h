@@ -10,13 +10,21 @@
 
 namespace wafersim::workloads {
 
+/// One rank of an axis, or some of them.
+struct AxisSpan {
+  AxisSpan(Axis of, int rank) : axis(of), span{rank, 1} {}
+  AxisSpan(Axis of, RankSpan ranks) : axis(of), span(ranks) {}
+  Axis axis;
+  RankSpan span;
+};
+
 /// The traffic of a plan while it is counted.
 class TrafficList {
  public:
   explicit TrafficList(const PlanSpec& plan) : plan_(plan) {}
 
   /// All groups, but those of the given ranks only.
-  RankSpans at(std::initializer_list<std::pair<Axis, int>> ranks) const;
+  RankSpans at(std::initializer_list<AxisSpan> ranks) const;
   /// Unless it is nothing: a group of one, no bytes, no times.
   void add(AxisTraffic traffic);
   /// All that was added; what differs in neighbouring spans only is joined.
@@ -59,6 +67,8 @@ struct TrafficSource {
   /// Of them, those that recompute steps of their own make again.
   std::uint64_t remade_layers(int stage) const;
   std::uint64_t layer_passes(int stage) const { return layers(stage) * microbatches; }
+  /// All stages, in runs of neighbours that do the same.
+  std::vector<RankSpan> alike_stages() const;
   /// That a rank works on.
   std::uint64_t tokens(int sp, int tatp) const {
     return tokens_[static_cast<std::size_t>(sp * plan.tatp + tatp)];
@@ -74,11 +84,11 @@ struct TrafficSource {
 };
 
 /// What streams over tatp: blocks of weights, and sums of their gradients; or rows of the residual stream, and their
-/// sums.
-void add_product_streams(const TrafficSource& source, TrafficList& list, int stage);
+/// sums. `stages` are alike.
+void add_product_streams(const TrafficSource& source, TrafficList& list, RankSpan stages);
 
 /// What attention sends where the sequence is cut: streams of keys and values and of their gradients over
-/// tatp, over a ring of sp ranks, or both; exchanges of heads for tokens.
-void add_attention_traffic(const TrafficSource& source, TrafficList& list, int stage);
+/// tatp, over a ring of sp ranks, or both; exchanges of heads for tokens. `stages` are alike.
+void add_attention_traffic(const TrafficSource& source, TrafficList& list, RankSpan stages);
 
 }  // namespace wafersim::workloads

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/plan_predictor.h"
+#include "analysis/step_schedule.h"
 #include "base/error.h"
 #include "tests/workloads/lowering_fixture.h"
 
@@ -151,13 +152,64 @@ TEST(PlanPredictor, StaticBytesAreNoMoreThanTheBound) {
     try {
       const workloads::LoweredPlan lowered =
           workloads::lower({fixture.model, point.training, point.plan, fixture.placement, hardware, ground.mesh});
-      EXPECT_LE(predictor.estimate(point).static_bytes, static_cast<double>(lowered.memory.peak_bytes)) << plan_text(point);
-      EXPECT_GT(predictor.estimate(point).cycles, 0);
+      EXPECT_LE(predictor.static_bytes(point), static_cast<double>(lowered.memory.peak_bytes)) << plan_text(point);
+      EXPECT_GT(predictor.estimated_cycles(point), 0);
     } catch (const PlanError&) {
       // Some plans that are valid by themselves cannot be laid out.
     }
   }
   EXPECT_GT(looked_at, 20u);
+}
+
+/// What the predictor says at once is what the lowered plan says: whether it fits, and its cycles. There is room for half of the
+/// plans.
+TEST(PlanPredictor, VerdictsAreThoseOfTheLoweredPlan) {
+  Ground ground;
+  const PlanSpace space = ground.space();
+  std::vector<Bytes> peaks;
+  for (std::size_t i = 0; i < space.size(); i += 47) {
+    ground.fixture.training = space.at(i).training;
+    ground.fixture.plan = space.at(i).plan;
+    try {
+      peaks.push_back(ground.fixture.lower().memory.peak_bytes);
+    } catch (const PlanError&) {
+      // Some plans that are valid by themselves cannot be laid out.
+    }
+  }
+  ASSERT_FALSE(peaks.empty());
+  std::nth_element(peaks.begin(), peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2), peaks.end());
+  ground.fixture.wafer.sram.capacity = DataSize{peaks[peaks.size() / 2]};
+  const LoweringFixture& fixture = ground.fixture;
+  const models::HardwareModel hardware = models::resolve_hardware(fixture.wafer, {}, {});
+  const auto routes = [&](const workloads::LoweringInput&, const workloads::Trace&) {
+    return topology::make_routing_policy("xy", ground.mesh);
+  };
+  analysis::PlanPredictor predictor(
+      {fixture.model, fixture.placement, hardware, ground.mesh, models::CostModel::alpha_beta_contention, 1, routes, {}});
+  std::size_t fitting = 0, too_large = 0;
+  for (std::size_t i = 0; i < space.size(); i += 47) {
+    PlanPoint point = space.at(i);
+    point.routing = "xy";
+    const analysis::PlanVerdict verdict = predictor.predict(point);
+    if (verdict.outcome == analysis::PlanVerdict::Outcome::refused) continue;
+    const workloads::LoweredPlan lowered =
+        workloads::lower({fixture.model, point.training, point.plan, fixture.placement, hardware, ground.mesh});
+    ASSERT_EQ(verdict.memory.fits, lowered.memory.fits) << plan_text(point);
+    if (!lowered.memory.fits) {
+      EXPECT_LE(verdict.memory.peak_bytes, lowered.memory.peak_bytes) << plan_text(point);
+      EXPECT_TRUE(verdict.memory.overflow) << plan_text(point);
+      ++too_large;
+      continue;
+    }
+    EXPECT_EQ(verdict.memory.peak_bytes, lowered.memory.peak_bytes) << plan_text(point);
+    const auto policy = topology::make_routing_policy("xy", ground.mesh);
+    analysis::StepCosts costs({lowered.trace, lowered.mapping, point.plan, hardware, ground.mesh, *policy,
+                               models::CostModel::alpha_beta_contention, 1});
+    EXPECT_EQ(verdict.cycles, analysis::predict(costs, lowered.trace).cycles) << plan_text(point);
+    ++fitting;
+  }
+  EXPECT_GT(fitting, 10u);
+  EXPECT_GT(too_large, 10u);
 }
 
 }  // namespace

@@ -123,6 +123,12 @@ TEST(Prediction, OrdersRandomPlansAsTheSimulationDoes) {
     models::HardwareModel hardware = plan.hardware();
     if (hardware.fidelity != models::Fidelity::packet) continue;
     const workloads::LoweredPlan lowered = plan.lower(hardware, mesh);
+    const workloads::LoweringInput input{plan.fixture.model,     plan.fixture.training, plan.fixture.plan,
+                                         plan.fixture.placement, hardware,              mesh};
+    const workloads::MemoryBound few = workloads::first_tiles_bound(input, lowered.mapping);
+    EXPECT_LE(few.peak_bytes, lowered.memory.peak_bytes) << plan.text;
+    EXPECT_TRUE(few.fits || !lowered.memory.fits) << plan.text;
+    for (std::size_t c = 0; c < few.by_class.size(); ++c) EXPECT_LE(few.by_class[c], lowered.memory.by_class[c]) << plan.text;
     const Prediction prediction =
         predict(lowered, plan.fixture.plan, hardware, mesh, CostModel::alpha_beta_contention, plan.router.routing);
     const Prediction free = predict(lowered, plan.fixture.plan, hardware, mesh, CostModel::roofline, plan.router.routing);
