@@ -34,10 +34,11 @@ void refuse_options(const RunArguments& arguments) {
 
 }  // namespace
 
-analysis::Prediction predict(const PreparedRun& run, models::CostModel model) {
+analysis::Prediction predict(const PreparedRun& run, models::CostModel model, const analysis::LinkFactors& factors) {
   const workloads::Trace& trace = run.plan.trace;
+  const models::HardwareModel hardware = analysis::with_link_factors(run.hardware, factors);
   analysis::StepCosts costs(
-      {trace, run.plan.mapping, run.scenario.plan, run.hardware, run.mesh, run.routing(), model, run.scenario.seed});
+      {trace, run.plan.mapping, run.scenario.plan, hardware, run.mesh, run.routing(), model, run.scenario.seed});
   return analysis::predict(costs, trace);
 }
 

@@ -6,8 +6,8 @@
 
 #include "apps/commands.h"
 #include "apps/console.h"
+#include "apps/fitted_models.h"
 #include "apps/interrupt.h"
-#include "apps/prediction.h"
 #include "apps/study_runner.h"
 #include "apps/user_model.h"
 #include "config/study.h"
@@ -26,13 +26,6 @@ struct OwnAnswers {
   std::vector<report::TrialAnswer> answers;
   double message_bytes = 0;
 };
-
-analysis::CycleParts parts_of(const analysis::Prediction& prediction) {
-  const auto cycles = static_cast<double>(prediction.cycles);
-  const analysis::Breakdown& share = prediction.breakdown;
-  return {cycles * share.compute, cycles * share.memory_stall, cycles * share.exposed_total(), cycles * share.bubble,
-          cycles * share.idle};
-}
 
 double mean_message_bytes(const workloads::Trace& trace) {
   double bytes = 0, messages = 0;
@@ -54,8 +47,7 @@ OwnAnswers ask_own(const config::Study& study, const config::StudyPoint& point) 
   result.message_bytes = mean_message_bytes(run.plan.trace);
   for (const config::StudyModel& model : study.models) {
     if (!model.own) continue;
-    const analysis::Prediction prediction = predict(run, *model.own);
-    result.answers.push_back({static_cast<double>(prediction.cycles), parts_of(prediction), {}});
+    result.answers.push_back(own_answer(run, *model.own));
   }
   return result;
 }
@@ -66,7 +58,7 @@ class Questioning {
   Questioning(const config::Study& study, const std::string& path, report::Trial& trial)
       : study_(study), directory_(fs::absolute(path).parent_path()), trial_(trial) {
     for (const config::StudyModel& model : study.models) {
-      trial_.models.push_back({model.name, std::vector<report::TrialAnswer>(trial_.points.size()), {}});
+      trial_.models.push_back({model.name, std::vector<report::TrialAnswer>(trial_.points.size()), {}, {}});
       tables_.emplace_back();
       if (!model.table.empty()) tables_.back().emplace(model.table);
     }
@@ -147,38 +139,6 @@ report::Trial simulated_points(const config::Study& study, const std::vector<rep
   return trial;
 }
 
-/// A model with factors for its parts, or for all its cycles where it does not tell them, fitted on every second of its
-/// answers; it answers for the others only.
-std::optional<report::TrialModel> fitted(const report::Trial& trial, const report::TrialModel& model) {
-  constexpr std::size_t kLeast = 2 * analysis::kCycleParts;
-  std::vector<analysis::CycleParts> parts;
-  std::vector<double> simulated;
-  report::TrialModel result{model.name + ", fitted", model.answers, {}};
-  bool trains = true;
-  for (std::size_t i = 0; i < model.answers.size(); ++i) {
-    report::TrialAnswer& answer = result.answers[i];
-    if (!answer.cycles) continue;
-    if (!answer.parts) answer.parts = analysis::CycleParts{*answer.cycles};
-    if (trains) {
-      parts.push_back(*answer.parts);
-      simulated.push_back(trial.points[i].cycles);
-      answer = {};
-      answer.left_out = true;
-    }
-    trains = !trains;
-  }
-  if (parts.size() < kLeast) return std::nullopt;
-  const analysis::CycleParts factors = analysis::fit_factors(parts, simulated);
-  for (report::TrialAnswer& answer : result.answers) {
-    if (!answer.cycles) continue;
-    answer.cycles = analysis::scaled(*answer.parts, factors);
-    for (std::size_t k = 0; k < factors.size(); ++k) (*answer.parts)[k] *= factors[k];
-    if (*answer.cycles <= 0) answer = {std::nullopt, std::nullopt, "the fitted factors leave nothing"};
-  }
-  result.factors = factors;
-  return result;
-}
-
 void write(const fs::path& directory, const report::Trial& trial, const std::vector<report::PointRow>& rows) {
   report::write_file(directory / report::kStudyTable, report::study_csv(rows));
   report::write_file(directory / report::kTrialPoints, report::trial_points_csv(trial));
@@ -214,6 +174,9 @@ ExitStatus validate_command(const ValidateArguments& arguments) {
   const std::size_t asked = trial.models.size();
   for (std::size_t m = 0; m < asked; ++m) {
     if (auto model = fitted(trial, trial.models[m])) trial.models.push_back(std::move(*model));
+    if (!study.models[m].own) continue;
+    if (auto model = calibrated(study, trial, trial.models[m], *study.models[m].own)) trial.models.push_back(std::move(*model));
+    if (InterruptGuard::interrupted()) return ExitStatus::interrupted;
   }
   write(directory, trial, rows);
   if (arguments.json) {

@@ -234,7 +234,8 @@ std::string trial_json(const Trial& trial) {
                {"faults", of.faults},
                {"errors", statistics_json(of.errors)},
                {"choices", choices_json(of.choices)},
-               {"factors", nullptr}};
+               {"factors", nullptr},
+               {"link_factors", nullptr}};
     if (model.factors) {
       Json factors = Json::object();
       for (std::size_t k = 0; k < analysis::kCycleParts; ++k) {
@@ -242,6 +243,7 @@ std::string trial_json(const Trial& trial) {
       }
       entry["factors"] = std::move(factors);
     }
+    if (model.links) entry["link_factors"] = {{"latency", model.links->latency}, {"bandwidth", model.links->bandwidth}};
     Json by = Json::array();
     for (const TrialClass& each : classes(trial, model)) {
       by.push_back({{"by", each.by}, {"value", each.value}, {"errors", statistics_json(each.errors)}});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/link_calibration.h"
 #include "analysis/model_trial.h"
 #include "report/study_database.h"
 
@@ -46,6 +47,7 @@ struct TrialModel {
   std::string name;
   std::vector<TrialAnswer> answers;             ///< by point
   std::optional<analysis::CycleParts> factors;  ///< of a fitted model
+  std::optional<analysis::LinkFactors> links;   ///< of a calibrated one
 };
 
 struct Trial {

@@ -161,10 +161,22 @@ TEST_F(ValidateCommand, TheAnalyticModelOrdersRandomScenarios) {
   place_.write("study.yaml", study);
   const Outcome outcome = place_.wafersim("validate study.yaml -o out --quiet");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const nlohmann::json errors = model(results(), "alpha_beta_contention")["errors"];
-  EXPECT_GE(errors["points"].get<int>(), 50);
+  const nlohmann::json all = results();
+  const nlohmann::json errors = model(all, "alpha_beta_contention")["errors"];
+  const int points = errors["points"].get<int>();
+  EXPECT_GE(points, 50);
   EXPECT_GE(errors["kendall_tau"].get<double>(), 0.95);
   EXPECT_LE(errors["mape"].get<double>(), 0.05);
+  // Fitted on one half, judged on the other.
+  for (const char* name : {"alpha_beta, fitted", "alpha_beta, calibrated"}) {
+    EXPECT_EQ(model(all, name)["errors"]["points"], points / 2) << name;
+  }
+  EXPECT_TRUE(model(all, "alpha_beta, fitted")["factors"].is_object());
+  // To a model that leaves contention out links look slower than they are.
+  const nlohmann::json calibrated = model(all, "alpha_beta, calibrated");
+  EXPECT_LT(calibrated["link_factors"]["bandwidth"].get<double>(), 1);
+  EXPECT_LT(calibrated["errors"]["mape"].get<double>(), model(all, "alpha_beta")["errors"]["mape"].get<double>());
+  EXPECT_TRUE(model(all, "roofline, calibrated").is_null());
 }
 
 }  // namespace
