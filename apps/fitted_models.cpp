@@ -81,8 +81,8 @@ std::optional<report::TrialModel> fitted(const report::Trial& trial, const repor
   return result;
 }
 
-std::optional<report::TrialModel> calibrated(const config::Study& study, const report::Trial& trial, const report::TrialModel& model,
-                                             models::CostModel own) {
+std::optional<report::TrialModel> calibrated(const config::Study& study, const report::Trial& trial,
+                                             const report::TrialModel& model, models::CostModel own) {
   constexpr std::size_t kMost = 64;
   const Halves halves = halves_of(model);
   if (own == models::CostModel::roofline || halves.training.size() < kLeast) return std::nullopt;

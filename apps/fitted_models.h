@@ -19,7 +19,7 @@ std::optional<report::TrialModel> fitted(const report::Trial& trial, const repor
 /// `model`, which is `own` of ours, with factors for the latency and the bandwidth of links (analysis::LinkFactors), fitted on
 /// at most 64 of these answers, evenly chosen; it is asked again for the others. Nothing where there are fewer than 20 answers,
 /// where `own` knows of no messages, and when it is interrupted. Throws as PreparedRun does.
-std::optional<report::TrialModel> calibrated(const config::Study& study, const report::Trial& trial, const report::TrialModel& model,
-                                             models::CostModel own);
+std::optional<report::TrialModel> calibrated(const config::Study& study, const report::Trial& trial,
+                                             const report::TrialModel& model, models::CostModel own);
 
 }  // namespace wafersim::apps

@@ -168,7 +168,8 @@ std::string fault_table(const Trial& trial, const TrialModel& model) {
 
 std::string factor_text(const TrialModel& model) {
   if (model.links) {
-    return fmt::format("<p>Latencies of links times {:.3f} and bandwidths times {:.3f}, fitted on the other half of the points.</p>\n",
+    return fmt::format("<p>Latencies of links times {:.3f} and bandwidths times {:.3f}, fitted on the other half of the "
+                       "points.</p>\n",
                        model.links->latency, model.links->bandwidth);
   }
   if (!model.factors) return {};
