@@ -4,6 +4,7 @@
 
 #include "analysis/model_trial.h"
 #include "analysis/step_schedule.h"
+#include "sim/compiled_trace.h"
 #include "tests/sim/isolated.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/random_plan.h"
@@ -148,6 +149,38 @@ TEST(Prediction, OrdersRandomPlansAsTheSimulationDoes) {
   const analysis::ErrorStatistics errors = analysis::error_statistics(predicted, measured);
   EXPECT_GE(errors.tau, 0.9);
   EXPECT_LE(errors.mape, 0.15);
+}
+
+Bytes sent_by(const workloads::StepTemplate& step) {
+  Bytes bytes = 0;
+  for (const workloads::Op& op : step.ops) bytes += op.kind == workloads::OpKind::send ? op.bytes : 0;
+  return bytes;
+}
+
+/// Steps may have one key, as the sums of a stage's own parameters and of the table that it ties: each costs what it sends.
+TEST(Prediction, StepsWithOneKeyCostWhatEachOfThemSends) {
+  LoweringFixture fixture;
+  fixture.model.tied_embeddings = true;
+  fixture.set_degrees(2, 1, 2);
+  const models::HardwareModel hardware = hardware_of(fixture, models::Fidelity::packet);
+  const workloads::LoweredPlan lowered = fixture.lower();
+  const topology::Mesh mesh = fixture.mesh();
+  const auto policy = topology::make_routing_policy("xy", mesh);
+  analysis::StepCosts costs({lowered.trace, lowered.mapping, fixture.plan, hardware, mesh, *policy, CostModel::alpha_beta, 1});
+  const std::vector<workloads::Step>& steps = costs.program_of(0).steps;
+  int pairs = 0;
+  for (std::uint32_t first = 0; first < steps.size(); ++first) {
+    for (std::uint32_t second = first + 1; second < steps.size(); ++second) {
+      const auto key = [&](std::uint32_t step) { return sim::step_key(workloads::MatchScope::step, steps[step]); };
+      const auto bytes = [&](std::uint32_t step) { return sent_by(lowered.trace.templates[steps[step].step_template]); };
+      if (key(first) != key(second) || bytes(first) == bytes(second)) continue;
+      ++pairs;
+      EXPECT_EQ(bytes(first) < bytes(second), costs.background(0, first).alone < costs.background(0, second).alone)
+          << first << ": " << bytes(first) << " B, " << costs.background(0, first).alone << " cycles; " << second << ": "
+          << bytes(second) << " B, " << costs.background(0, second).alone << " cycles";
+    }
+  }
+  EXPECT_GE(pairs, 1);
 }
 
 }  // namespace
