@@ -141,10 +141,6 @@ class Lowering {
   std::map<std::array<int, 4>, std::uint32_t> statics_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Places the memory of the tiles that are in the trace.
 MemoryBound bound_memory(Trace& trace, const LoweringInput& input) {
   const std::vector<TileBound> bounds = bound_tiles(trace, in_flight_by_stage(input));
