@@ -18,7 +18,10 @@ list:
   - {plan.tp: 64}
 )";
 
-const std::string kRanks = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n ";
+/// When a rank ends otherwise than by MPI_Finalize, the mpirun of Open MPI 4.1 crashes or hangs now and then, after the end
+/// of all ranks (in PMIx_server_finalize); then `timeout` ends it, with status 124.
+const std::string kRanks =
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 90 mpirun --oversubscribe -n ";
 
 class ClusterOfTwo : public ::testing::Test {
  protected:
@@ -123,9 +126,8 @@ TEST_F(ClusterOfTwo, AnInterruptedSearchKeepsWhatWasFound) {
       "(" + kRanks + "2 sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then echo $$ > second; fi; " +
       "exec \"$0\" search tiny.yaml -o out --max-plans 100000 --quiet' \"$WAFERSIM\"; echo $? > status) & "
       "until [ -s second ] && [ -e out/.lock ]; do sleep 0.1; done; sleep 5; kill -TERM $(cat second); wait");
-  // 139: mpirun itself crashed after the end of all ranks, as that of Open MPI 4.1 does now and then (in PMIx_server_finalize).
   const std::string status = place_.read("status");
-  EXPECT_TRUE(status == "130\n" || status == "139\n") << status << outcome.err;
+  EXPECT_TRUE(status == "130\n" || status == "139\n" || status == "124\n") << status << outcome.err;  // see kRanks
   EXPECT_FALSE(search_rows(place_.read("out/search.csv")).empty());
   EXPECT_EQ(place_.wafersim("run out/best.yaml -o alone").status, 0);
 }
