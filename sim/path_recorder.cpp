@@ -65,6 +65,15 @@ void add_backwards(std::vector<PathSegment>& segments, const PathNode& node, Cyc
   add_backwards(segments, segment, node.kind, from);
 }
 
+/// A node of a message, of no kind and length yet.
+PathNode node_of(const Message& message) {
+  PathNode node;
+  node.tile = message.source;
+  node.other = message.destination;
+  node.axis = message.axis;
+  return node;
+}
+
 /// Operations of a step one after the other become one segment: which of them lie in one node depends on who
 /// else held it.
 void join_operations(std::vector<PathSegment>& segments) {
@@ -235,10 +244,7 @@ PathMeasurement PathRecorder::take(Cycle end) const {
 /// waited in routers.
 void PathRecorder::close(Way& way, const Message& message) {
   if (way.at == way.path.to) return;
-  PathNode node;
-  node.tile = message.source;
-  node.other = message.destination;
-  node.axis = message.axis;
+  PathNode node = node_of(message);
   node.to = way.path.to;
   const auto add = [&](Cycle cycles, PathKind kind) {
     if (cycles == 0) return;
@@ -265,10 +271,7 @@ void PathRecorder::close(Way& way, const Message& message) {
 
 void PathRecorder::overhead(PathRef& path, Cycle until, const Message& message) {
   if (until <= path.to) return;
-  PathNode node;
-  node.tile = message.source;
-  node.other = message.destination;
-  node.axis = message.axis;
+  PathNode node = node_of(message);
   node.kind = PathKind::overhead;
   node.to = until;
   tree_.grow(path, node);
@@ -339,11 +342,7 @@ void PathRecorder::left(std::uint32_t message, Cycle now) {
 
 /// What its last packet waited at the NIC, and its serialization.
 void PathRecorder::leave(PathRef path, Cycle queue, Cycle room, std::uint32_t index, Cycle now) {
-  const Message& message = network_.messages[index];
-  PathNode node;
-  node.tile = message.source;
-  node.other = message.destination;
-  node.axis = message.axis;
+  PathNode node = node_of(network_.messages[index]);
   node.kind = PathKind::injection_queue;
   node.parts = true;
   node.number = queue;

@@ -22,7 +22,7 @@ bool held(const Train& train, std::uint64_t packet, std::size_t stage) {
 
 void PathRecorder::wait_at(Way& way, const Train& train, std::size_t stage, Cycle queue_until, Cycle until) {
   const TrainPlace& place = train.place(stage);
-  wait_at_output(way, queue_until, until, place.tile, place.output, train.message);
+  wait_at_output(way, queue_until, until, place.router->tile(), place.output, train.message);
 }
 
 /// From a packet's grant at the stage before until it may bid at `stage`.
@@ -123,7 +123,7 @@ void PathRecorder::settled(const Train& train, Cycle cycle) {
     if (granted == 0) break;
     if (granted == times.packets()) continue;
     const TrainPlace& place = train.place(stage);
-    VcWay& vc = at(vcs_, std::size_t{place.tile} * input_vcs_ + place.input_vc);
+    VcWay& vc = at(vcs_, std::size_t{place.router->tile()} * input_vcs_ + place.input_vc);
     vc.message = train.message;
     vc.port_until = times.at(granted - 1, stage).free_at();
     make_way(vc.way, train, granted - 1, stage);

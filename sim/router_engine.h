@@ -27,6 +27,7 @@ class alignas(64) RouterEngine final : public Client {
  public:
   RouterEngine(TileId tile, NetworkContext& network);
 
+  TileId tile() const { return tile_; }
   /// What lies behind a mesh port: a router of ours, which is called directly, or something else with the same interfaces.
   void connect(unsigned port, RouterEngine* router, RouterIf* other);
   /// The network interface of one of the tiles that share the router, by Mesh::slot(); 0 where none do.

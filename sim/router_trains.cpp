@@ -21,7 +21,6 @@ bool RouterEngine::offer(Packet& packet, TrainStage& stage, TrainPlace& place) {
   stage.clock = out.clock;
   stage.vc_free_at = in.free_at;
   place.router = this;
-  place.tile = tile_;
   place.input = packet.input;
   place.output = packet.output;
   place.input_vc = packet.input * vcs_ + packet.vc;

@@ -62,7 +62,6 @@ class TrainAccesses {
 struct TrainPlace {
   RouterEngine* router = nullptr;
   RouterEngine* next = nullptr;   ///< behind the output; null where the way ends
-  TileId tile = kNoTile;          ///< of the router
   std::uint32_t input_vc = 0;
   std::uint8_t input = 0;
   std::uint8_t output = 0;
