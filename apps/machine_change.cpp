@@ -58,7 +58,7 @@ std::vector<std::string> overrides_of(const analysis::MachineChange& change, con
     if (wafer.dram) scale(out, "wafer.dram.bandwidth", wafer.dram->bandwidth, change.memory);
   }
   if (change.instant_routers) {
-    const bool wormhole = scenario.router.flit.switching == models::Switching::wormhole;
+    const bool wormhole = scenario.router.switching() == models::Switching::wormhole;
     if (scenario.network.fidelity == models::Fidelity::flit && wormhole) {
       refuse(file, "router.switching",
              "wormhole routers of flits take a cycle at least; 'routers instant' is for network.fidelity packet and for cut_through");

@@ -157,7 +157,7 @@ class Checker {
   void check_network() {
     if (!scenario_.router.vc_buffer || !sound({"router.vc_buffer", "network.packet_bytes"})) return;
     const bool flits_apart = scenario_.network.fidelity == models::Fidelity::flit &&
-                             scenario_.router.flit.switching == models::Switching::wormhole;
+                             scenario_.router.switching() == models::Switching::wormhole;
     if (flits_apart || scenario_.router.flit.vc_buffer_flits) return;
     if (scenario_.router.vc_buffer->bytes >= scenario_.network.packet_bytes.bytes) return;
     if (scenario_.traffic && !scenario_.has_model()) return;  // whose packets have sizes of their own

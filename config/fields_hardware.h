@@ -239,7 +239,9 @@ void flit_fields(Visitor& visit, models::FlitRouterSpec& spec) {
         spec.stages);
   visit(Key{.name = "allocator", .doc = "Of virtual channels and crossbar, with flits."}, spec.allocator);
   visit(Key{.name = "switching",
-            .doc = "With flits: wormhole, or cut_through, where a packet needs room for all of it and keeps its output."},
+            .doc = "With flits: wormhole, or cut_through, where a packet needs room for all of it and keeps its output; auto is "
+                   "cut_through for a router without a pipeline, else wormhole.",
+            .absent = "auto"},
         spec.switching);
 }
 

@@ -44,7 +44,8 @@ unsigned default_buffer(const LinkModel& link, const HardwareModel& model) {
 
 unsigned buffer_flits(const RouterSpec& router, const std::vector<topology::LinkClass>& classes, const HardwareModel& model) {
   if (router.flit.vc_buffer_flits) return static_cast<unsigned>(*router.flit.vc_buffer_flits);
-  if (router.vc_buffer || model.flit.switching == Switching::cut_through) {
+  const bool whole_packets = model.fidelity == Fidelity::flit && model.flit.switching == Switching::cut_through;
+  if (router.vc_buffer || whole_packets) {
     const Bytes flits = model.vc_buffer_bytes / model.flit.flit_bytes;
     if (flits == 0) {
       throw PlanError(fmt::format("router.vc_buffer: {} B hold no flit of {} B", model.vc_buffer_bytes, model.flit.flit_bytes));
@@ -57,20 +58,21 @@ unsigned buffer_flits(const RouterSpec& router, const std::vector<topology::Link
 }
 
 /// Flits take whole cycles: one of plain links, injection and ejection, one or more of other links.
-void check_cut_through(const std::vector<topology::LinkClass>& classes, const HardwareModel& model) {
+void check_cut_through(const RouterSpec& router, const std::vector<topology::LinkClass>& classes, const HardwareModel& model) {
+  const char* const chosen = router.flit.switching ? "" : " (auto where router.pipeline is 0 cycles)";
   const Rational flit(static_cast<std::int64_t>(model.flit.flit_bytes));
   if (model.link_bytes_per_cycle != flit || model.injection_bytes_per_cycle != flit || model.ejection_bytes_per_cycle != flit) {
-    throw PlanError(fmt::format("router.switching: cut_through needs links, injection and ejection of one flit ({} B) a cycle",
-                                model.flit.flit_bytes));
+    throw PlanError(fmt::format("router.switching: cut_through{} needs links, injection and ejection of one flit ({} B) a cycle",
+                                chosen, model.flit.flit_bytes));
   }
   const bool whole = std::all_of(classes.begin(), classes.end(), [&](const topology::LinkClass& link_class) {
     const Rational cycles = flit / model.link(link_class).bytes_per_cycle;
     return cycles.is_integer() && cycles >= Rational(1);
   });
   if (whole) return;
-  throw PlanError(fmt::format("wafer.reticle.bandwidth: with router.switching cut_through a link over a border must take a flit "
-                              "({} B) in whole cycles, one or more",
-                              model.flit.flit_bytes));
+  throw PlanError(fmt::format("wafer.reticle.bandwidth: with router.switching cut_through{} a link over a border must take a "
+                              "flit ({} B) in whole cycles, one or more",
+                              chosen, model.flit.flit_bytes));
 }
 
 }  // namespace
@@ -104,16 +106,17 @@ void resolve_flit_router(const RouterSpec& router, const std::vector<topology::L
   const FlitRouterSpec& spec = router.flit;
   FlitModel& flit = model.flit;
   flit.allocator = spec.allocator;
-  flit.switching = spec.switching;
+  flit.switching = router.switching();
   flit.flit_bytes = flit_size(router, model);
   const std::optional<PipelineStages> stages = spec.named_stages();
   flit.stages = stages ? *stages : stages_of_length(static_cast<int>(std::min<Cycle>(model.router_cycles, kLongestStage)));
   check_stages(flit.stages);
   flit.vc_buffer_flits = buffer_flits(router, classes, model);
-  if (flit.switching == Switching::cut_through) return check_cut_through(classes, model);
-  if (model.fidelity == Fidelity::flit && model.router_cycles == 0) {
-    throw PlanError(
-        "router.pipeline: 0 cycles; a wormhole router takes at least one (router.switching: cut_through may take none)");
+  if (model.fidelity != Fidelity::flit) return;
+  if (flit.switching == Switching::cut_through) return check_cut_through(router, classes, model);
+  if (model.router_cycles == 0) {
+    throw PlanError("router.pipeline: 0 cycles; a wormhole router takes at least one (router.switching: cut_through or auto may "
+                    "take none)");
   }
 }
 

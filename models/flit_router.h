@@ -52,7 +52,7 @@ struct FlitRouterSpec {
   std::optional<PipelinePreset> preset;
   std::optional<PipelineStages> stages;
   Allocator allocator = Allocator::islip;
-  Switching switching = Switching::wormhole;
+  std::optional<Switching> switching;          ///< absent = see RouterSpec::switching
 
   /// Nothing where only the pipeline's length is given.
   std::optional<PipelineStages> named_stages() const;

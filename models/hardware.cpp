@@ -150,7 +150,7 @@ void resolve_router(const RouterSpec& router, const std::vector<topology::LinkCl
     }
     return buffer;
   };
-  if (model.fidelity == Fidelity::flit && router.flit.switching == Switching::wormhole) {
+  if (model.fidelity == Fidelity::flit && router.switching() == Switching::wormhole) {
     model.vc_buffer_bytes = smallest_busy();  // between network interface and router; the mesh counts in flits
     return resolve_flit_router(router, classes, model);
   }

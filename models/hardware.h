@@ -115,6 +115,12 @@ struct RouterSpec {
   std::optional<Duration> credit_latency;      ///< Lc >= 1; absent = the link's latency
   std::optional<DataSize> vc_buffer;           ///< at least one packet; absent = smallest that keeps a link busy
   FlitRouterSpec flit;
+
+  /// Of flits. Where the scenario says nothing, a router without a pipeline is one of cut-through: wormhole takes a cycle at least.
+  Switching switching() const {
+    const bool instant = pipeline.value == Rational(0) && !flit.named_stages();
+    return flit.switching.value_or(instant ? Switching::cut_through : Switching::wormhole);
+  }
 };
 
 enum class Fidelity { packet, flit, ideal, analytic };

@@ -132,6 +132,9 @@ TEST(WhatIfCommand, BadInputsAreNamed) {
   outcome = place.wafersim("whatif small.yaml --change 'compute 1.5x' -o out");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.err.find("wafer.compute.matrix.arrays"), std::string::npos) << outcome.err;
+  outcome = place.wafersim("whatif small.yaml --set network.fidelity=flit --change 'routers instant' -o flits");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("router.switching: wormhole routers"), std::string::npos) << outcome.err;
 }
 
 }  // namespace

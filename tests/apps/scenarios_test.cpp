@@ -33,6 +33,8 @@ TEST(Scenarios, EachFitsAndItsResolvedFormMeansTheSame) {
     const Outcome again = work.wafersim("check --json resolved.yaml");
     ASSERT_EQ(again.status, 0) << entry.path() << "\n" << again.err;
     EXPECT_EQ(without_search(again), without_search(work.wafersim("check --json " + quoted(entry.path()))));
+    const Outcome flits = work.wafersim("check --set network.fidelity=flit " + quoted(entry.path()));
+    EXPECT_EQ(flits.status, 0) << entry.path() << "\n" << flits.err;
   }
   EXPECT_GE(seen, 2);
 }
@@ -53,10 +55,14 @@ TEST(Scenarios, EveryHardwarePresetRunsATinyModel) {
   for (const auto& entry : fs::directory_iterator(kScenarios / "hardware")) {
     const std::string name = entry.path().stem().string();
     work.write("tiny.yaml", "name: tiny\nwafer: {preset: " + quoted(entry.path()) +
-                                ", mesh: 2x2, dead_tiles: []}\nmodel: {layers: 2, hidden: 8, heads: 2, ffn: 32, vocab: 16, context: 8, "
-                                "sequence: 8}\ntraining: {global_batch: 2}\nplan: {dp: 1, tp: 2, pp: 2, sp: megatron}\n");
-    const Outcome outcome = work.wafersim("run tiny.yaml --force --quiet -o out-" + name);
-    EXPECT_EQ(outcome.status, 0) << name << "\n" << outcome.err;
+                                ", mesh: 2x2, dead_tiles: []}\n"
+                                "model: {layers: 2, hidden: 8, heads: 2, ffn: 32, vocab: 16, context: 8, sequence: 8}\n"
+                                "training: {global_batch: 2}\nplan: {dp: 1, tp: 2, pp: 2, sp: megatron}\n");
+    for (const char* fidelity : {"packet", "flit"}) {
+      const Outcome outcome =
+          work.wafersim("run tiny.yaml --force --quiet -o out-" + name + " --set network.fidelity=" + fidelity);
+      EXPECT_EQ(outcome.status, 0) << name << ' ' << fidelity << "\n" << outcome.err;
+    }
   }
 }
 

@@ -121,6 +121,36 @@ TEST(Hardware, BufferAsGivenOrForTheSlowerOfLinkAndInjection) {
   EXPECT_EQ(resolve(wafer, router, network).vc_buffer_bytes, 4u);
 }
 
+TEST(Hardware, SwitchingIsForThePipelineUnlessGiven) {
+  RouterSpec router;
+  EXPECT_EQ(router.switching(), Switching::wormhole);
+  router.pipeline = Duration::of_cycles(0);
+  EXPECT_EQ(router.switching(), Switching::cut_through);
+  router.flit.switching = Switching::wormhole;
+  EXPECT_EQ(router.switching(), Switching::wormhole);
+  router.flit.switching.reset();
+  router.flit.preset = PipelinePreset::p3;
+  EXPECT_EQ(router.switching(), Switching::wormhole) << "its pipeline is the preset's";
+}
+
+/// Links of 2.5 B a cycle cannot take whole flits: that stops a router of flits without a pipeline, not one of packets.
+TEST(Hardware, LinksOfPartsOfAFlitAreForPackets) {
+  WaferSpec wafer;
+  wafer.link.bandwidth = Bandwidth::per_clock(Rational(5, 2));
+  RouterSpec router;
+  router.pipeline = Duration::of_cycles(0);
+  router.flit.flit_bytes = DataSize{1 << 20};
+  EXPECT_EQ(resolve(wafer, router).router_cycles, 0U);
+  router.flit.flit_bytes.reset();
+  EXPECT_EQ(failure([](auto& w, auto& r, auto& n) {
+              w.link.bandwidth = Bandwidth::per_clock(Rational(5, 2));
+              r.pipeline = Duration::of_cycles(0);
+              n.fidelity = Fidelity::flit;
+            }),
+            "router.switching: cut_through (auto where router.pipeline is 0 cycles) needs links, injection and ejection of one "
+            "flit (3 B) a cycle");
+}
+
 TEST(Hardware, RefusesValuesOutOfRange) {
   EXPECT_EQ(failure([](auto& w, auto&, auto&) { w.link.latency = Duration::of_cycles(0); }),
             "wafer.link.latency: 0 cycles is 0 cycles; it must be at least 1");
