@@ -57,11 +57,15 @@ void write_tile_windows(const std::filesystem::path& path, const sim::Measuremen
                         const topology::Mesh& mesh) {
   const sim::WindowMeasurement& windows = measurements.activity->windows;
   Table table(path, with_kinds({"tile", "start_cycle", "window_cycles"}));
-  for (std::size_t i = 0; i < windows.tiles.size(); ++i) {
-    const std::size_t window = i % windows.count;
-    table.row().cell(mesh.name(measurements.tiles[i / windows.count].tile)).cell(window * windows.length);
-    kinds(table.row().cell(window_cycles(windows, window, measurements.cycles)), windows.tiles[i]);
-    table.end_row();
+  auto cycles = windows.tiles.begin();
+  while (cycles != windows.tiles.end()) {
+    const auto tile = static_cast<std::size_t>(cycles - windows.tiles.begin()) / windows.count;
+    const std::string name = mesh.name(measurements.tiles[tile].tile);
+    for (std::size_t window = 0; window < windows.count; ++window, ++cycles) {
+      table.row().cell(name).cell(window * windows.length);
+      kinds(table.row().cell(window_cycles(windows, window, measurements.cycles)), *cycles);
+      table.end_row();
+    }
   }
   table.commit();
 }
@@ -70,15 +74,16 @@ void write_link_windows(const std::filesystem::path& path, const sim::Measuremen
                         const topology::Mesh& mesh) {
   const sim::WindowMeasurement& windows = measurements.activity->windows;
   Table table(path, {"link", "start_cycle", "window_cycles", "busy_cycles", "queue_cycles"});
-  for (std::size_t i = 0; i < windows.links.size(); ++i) {
-    const sim::LinkLoad& load = windows.links[i];
-    if (load.busy == 0 && load.queued == 0) continue;
-    const std::size_t window = i % windows.count;
-    table.row()
-        .cell(mesh.link_name(measurements.links[i / windows.count].link))
-        .cell(window * windows.length);
-    table.row().cell(window_cycles(windows, window, measurements.cycles)).cell(load.busy).cell(load.queued);
-    table.end_row();
+  auto load = windows.links.begin();
+  while (load != windows.links.end()) {
+    const auto link = static_cast<std::size_t>(load - windows.links.begin()) / windows.count;
+    const std::string name = mesh.link_name(measurements.links[link].link);
+    for (std::size_t window = 0; window < windows.count; ++window, ++load) {
+      if (load->busy == 0 && load->queued == 0) continue;
+      table.row().cell(name).cell(window * windows.length).cell(window_cycles(windows, window, measurements.cycles));
+      table.row().cell(load->busy).cell(load->queued);
+      table.end_row();
+    }
   }
   table.commit();
 }

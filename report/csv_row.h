@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <iterator>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "base/text.h"
 #include "report/atomic_file.h"
@@ -22,7 +24,14 @@ class Row {
   template <class Value>
   Row& cell(const Value& value) {
     separate();
-    fmt::format_to(std::back_inserter(text_), "{}", value);
+    if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, char> && !std::is_same_v<Value, bool>) {
+      const fmt::format_int digits(value);
+      append({digits.data(), digits.size()});
+    } else if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
+      append(value);
+    } else {
+      fmt::format_to(std::back_inserter(text_), "{}", value);
+    }
     return *this;
   }
   Row& fraction(std::uint64_t part, std::uint64_t whole) {
@@ -47,6 +56,7 @@ class Row {
   }
 
  private:
+  void append(std::string_view text) { text_.append(text.data(), text.data() + text.size()); }
   void separate() {
     if (!first_) text_.push_back(',');
     first_ = false;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <sstream>
+#include <system_error>
 
 #include "base/csv.h"
 #include "base/error.h"
@@ -13,21 +13,26 @@
 namespace wafersim::report {
 
 std::string read_file(const std::filesystem::path& path) {
-  const std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !text) throw IoError(fmt::format("cannot read {}", path.string()));
-  return std::move(text).str();
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  std::string text(error ? 0 : size, '\0');
+  if (error || !file.read(text.data(), static_cast<std::streamsize>(size))) {
+    throw IoError(fmt::format("cannot read {}", path.string()));
+  }
+  return text;
 }
 
 CsvTable::CsvTable(const std::filesystem::path& path)
     : path_(path), text_(std::make_unique<std::string>(read_file(path))) {
+  cells_.reserve(static_cast<std::size_t>(
+      std::count_if(text_->begin(), text_->end(), [](char c) { return c == ',' || c == '\n'; }) + 1));
   std::string_view rest = *text_;
   for (std::size_t line = 0; !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     std::vector<std::string_view>& to = line == 0 ? names_ : cells_;
     const std::size_t before = to.size();
-    for (const CsvCell& cell : csv_cells(rest.substr(0, end))) to.push_back(cell.text);
+    for_each_csv_cell(rest.substr(0, end), [&to](const CsvCell& cell) { to.push_back(cell.text); });
     if (line > 0 && to.size() - before != names_.size()) {
       fail(line - 1, fmt::format("{} cells, the first line has {}", to.size() - before, names_.size()));
     }

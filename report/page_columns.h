@@ -18,6 +18,8 @@ const std::vector<std::string>& cycle_kinds();
 
 /// A column as an array of integers.
 Json whole_column(const CsvTable& table, std::string_view name);
+/// Whether a column of whole numbers is anything but 0.
+bool is_used(const CsvTable& table, std::string_view name);
 /// Of joules, as an array of numbers; null where energy is not modelled.
 Json energy_column(const CsvTable& table);
 /// Of the columns `<prefix><name><suffix>` those that are not 0 everywhere, by name.

@@ -1,7 +1,6 @@
 #include "report/page_data.h"
 
 #include <algorithm>
-#include <set>
 
 #include "report/page_columns.h"
 #include "sim/measurements.h"
@@ -79,8 +78,8 @@ Json links_part(const RunTables& run) {
                   static_cast<std::uint64_t>(at - topology::kAllDirections.begin()));
     targets.push_back(run.target_place(row));
   }
-  return {{"id", ids},
-          {"to", targets},
+  return {{"id", std::move(ids)},
+          {"to", std::move(targets)},
           {"bytes", whole_column(links, "bytes")},
           {"packets", whole_column(links, "packets")},
           {"busy", whole_column(links, "busy_cycles")},
@@ -185,6 +184,14 @@ Json whole_column(const CsvTable& table, std::string_view name) {
   return values;
 }
 
+bool is_used(const CsvTable& table, std::string_view name) {
+  const std::size_t column = table.column(name);
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (table.whole(row, column) != 0) return true;
+  }
+  return false;
+}
+
 Json energy_column(const CsvTable& table) {
   constexpr const char* kColumn = "energy_joules";
   if (!table.has(kColumn) || table.rows() == 0) return nullptr;
@@ -199,10 +206,8 @@ Json used_columns(const CsvTable& table, const std::vector<std::string>& names, 
                   const std::string& suffix) {
   Json columns = Json::object();
   for (const std::string& name : names) {
-    Json values = whole_column(table, prefix + name + suffix);
-    if (std::any_of(values.begin(), values.end(), [](const Json& value) { return value != 0; })) {
-      columns[name] = std::move(values);
-    }
+    const std::string column = prefix + name + suffix;
+    if (is_used(table, column)) columns[name] = whole_column(table, column);
   }
   return columns;
 }

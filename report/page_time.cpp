@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
-#include <set>
 
+#include "base/error.h"
 #include "report/packed.h"
 #include "report/page_columns.h"
 #include "workloads/plan.h"
@@ -21,16 +24,32 @@ constexpr std::size_t kMostBubbles = 16'000;
 class Words {
  public:
   std::size_t number(std::string_view word) {
-    const auto [at, fresh] = numbers_.try_emplace(std::string(word), words_.size());
-    if (fresh) words_.push_back(word);
-    return at->second;
+    const auto known = numbers_.find(word);
+    if (known != numbers_.end()) return known->second;
+    words_.push_back(word);
+    return numbers_.emplace(word, words_.size() - 1).first->second;
   }
   const Json& words() const { return words_; }
 
  private:
-  std::map<std::string, std::size_t> numbers_;
+  std::map<std::string, std::size_t, std::less<>> numbers_;
   Json words_ = Json::array();
 };
+
+/// What `find` makes of each row's cell of a column; rows with the same text mostly follow each other.
+template <class Find>
+std::vector<std::size_t> found_in(const CsvTable& table, std::string_view name, const Find& find) {
+  const std::size_t column = table.column(name);
+  std::vector<std::size_t> found;
+  found.reserve(table.rows());
+  std::string_view last;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string_view text = table.text(row, column);
+    found.push_back(row != 0 && text == last ? found.back() : find(text));
+    last = text;
+  }
+  return found;
+}
 
 /// The rows of steps.csv that are drawn: those of as many whole replicas as fit, in any case of the first
 /// one, and of that those which start first.
@@ -101,19 +120,8 @@ Json memory_of_tile(const RunTables& run, std::size_t first, std::size_t end) {
           {"rows", end - first},
           {"cycle", values("cycle")},
           {"total", values("total_bytes")},
-          {"bytes", bytes}};
+          {"bytes", std::move(bytes)}};
 }
-
-/// Values by item and window, a row of windows for each item.
-struct Grid {
-  std::size_t windows;
-  std::vector<double> values;
-  Grid(std::size_t items, std::size_t windows_in) : windows(windows_in), values(items * windows_in) {}
-  double& at(std::size_t item, std::size_t window) { return values[item * windows + window]; }
-  bool used() const {
-    return std::any_of(values.begin(), values.end(), [](double value) { return value != 0; });
-  }
-};
 
 /// The windows of a run, as many of them put together as the page has room for.
 class WindowCut {
@@ -121,21 +129,13 @@ class WindowCut {
   explicit WindowCut(const RunTables& run)
       : cycles_(run.summary.at("cycles").get<std::uint64_t>()),
         length_(std::max<std::uint64_t>(run.tile_windows->whole(0, run.tile_windows->column("window_cycles")),
-                                        1)) {
-    std::set<std::string_view> links;
-    const CsvTable& table = *run.link_windows;
-    const std::size_t link = table.column("link");
-    for (std::size_t row = 0; row < table.rows(); ++row) links.insert(table.text(row, link));
-    links_ = links.size();
-  }
+                                        1)) {}
 
   void widen_for(std::size_t columns) {
     while (count() > 8 && count() * columns > kMostWindowBytes) length_ *= 2;
   }
-  std::size_t links() const { return links_; }
   std::size_t count() const { return static_cast<std::size_t>((cycles_ + length_ - 1) / length_); }
   std::uint64_t length() const { return length_; }
-  std::size_t of(std::uint64_t start) const { return static_cast<std::size_t>(start / length_); }
   double cycles_of(std::size_t window) const {
     return static_cast<double>(std::min(length_, cycles_ - window * length_));
   }
@@ -143,61 +143,89 @@ class WindowCut {
  private:
   std::uint64_t cycles_;
   std::uint64_t length_;
-  std::size_t links_ = 0;
 };
 
-std::string shares(Grid& grid, const WindowCut& cut) {
+/// Values by item and window, the windows of each item side by side.
+using Grid = std::vector<double>;
+
+/// Where the values of each row of a table belong, whose items are known by row.
+std::vector<std::size_t> places_in_grid(const CsvTable& table, const std::vector<std::size_t>& items, const WindowCut& cut) {
+  const std::size_t start = table.column("start_cycle");
+  std::vector<std::size_t> places;
+  places.reserve(table.rows());
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::uint64_t window = table.whole(row, start) / cut.length();
+    if (window >= cut.count()) {
+      throw IoError(fmt::format("cannot use {}:{}: start_cycle is not within the run", table.path().string(), row + 2));
+    }
+    places.push_back(items[row] * cut.count() + window);
+  }
+  return places;
+}
+
+/// A column of a table, of which each row belongs to a place.
+Grid summed(const CsvTable& table, std::string_view name, const std::vector<std::size_t>& places, std::size_t size) {
+  const std::size_t column = table.column(name);
+  Grid grid(size);
+  for (std::size_t row = 0; row < table.rows(); ++row) grid[places[row]] += static_cast<double>(table.whole(row, column));
+  return grid;
+}
+
+std::string shares(const Grid& grid, const WindowCut& cut) {
   std::vector<std::uint8_t> bytes;
-  for (std::size_t i = 0; i < grid.values.size(); ++i) {
-    bytes.push_back(in_255ths(grid.values[i], cut.cycles_of(i % grid.windows)));
+  bytes.reserve(grid.size());
+  while (bytes.size() < grid.size()) {
+    for (std::size_t window = 0; window < cut.count(); ++window) {
+      bytes.push_back(in_255ths(grid[bytes.size()], cut.cycles_of(window)));
+    }
   }
   return base64(bytes);
 }
 
 Json tile_shares(const RunTables& run, const WindowCut& cut, const std::vector<std::string>& kinds) {
   const CsvTable& table = *run.tile_windows;
-  const std::size_t tile = table.column("tile");
-  const std::size_t start = table.column("start_cycle");
+  const std::vector<std::size_t> tiles = found_in(table, "tile", [&](std::string_view name) { return run.tile_row(name); });
+  const std::vector<std::size_t> places = places_in_grid(table, tiles, cut);
   Json part = Json::object();
   for (const std::string& kind : kinds) {
-    const std::size_t column = table.column(kind + "_cycles");
-    Grid grid(run.tiles.rows(), cut.count());
-    for (std::size_t row = 0; row < table.rows(); ++row) {
-      grid.at(run.tile_row(table.text(row, tile)), cut.of(table.whole(row, start))) +=
-          static_cast<double>(table.whole(row, column));
-    }
-    part[kind] = shares(grid, cut);
+    part[kind] = shares(summed(table, kind + "_cycles", places, run.tiles.rows() * cut.count()), cut);
   }
   return part;
 }
 
-Json link_shares(const RunTables& run, const WindowCut& cut) {
+/// The links of link_windows.csv.
+struct WindowLinks {
+  std::vector<std::size_t> rows;   ///< of links.csv, in order
+  std::vector<std::size_t> items;  ///< of each row: the place of its link in `rows`
+};
+
+WindowLinks window_links(const RunTables& run) {
+  WindowLinks links;
+  links.items = found_in(*run.link_windows, "link", [&](std::string_view name) { return run.link_row(name); });
+  std::vector<bool> shown(run.links.rows());
+  for (const std::size_t row : links.items) shown[row] = true;
+  std::vector<std::size_t> item_of(shown.size());
+  for (std::size_t row = 0; row < shown.size(); ++row) {
+    if (!shown[row]) continue;
+    item_of[row] = links.rows.size();
+    links.rows.push_back(row);
+  }
+  for (std::size_t& item : links.items) item = item_of[item];
+  return links;
+}
+
+Json link_shares(const RunTables& run, const WindowCut& cut, const WindowLinks& links) {
   const CsvTable& table = *run.link_windows;
-  const std::size_t link = table.column("link");
-  const std::size_t start = table.column("start_cycle");
-  const std::size_t busy_column = table.column("busy_cycles");
-  const std::size_t queue_column = table.column("queue_cycles");
-  std::map<std::size_t, std::size_t> items;  // by row of links.csv
-  for (std::size_t row = 0; row < table.rows(); ++row) items[run.link_row(table.text(row, link))];
-  Json rows = Json::array();
-  for (auto& [row, item] : items) {
-    item = rows.size();
-    rows.push_back(row);
-  }
-  Grid busy(items.size(), cut.count());
-  Grid queue(items.size(), cut.count());
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::size_t item = items.at(run.link_row(table.text(row, link)));
-    const std::size_t window = cut.of(table.whole(row, start));
-    busy.at(item, window) += static_cast<double>(table.whole(row, busy_column));
-    queue.at(item, window) += static_cast<double>(table.whole(row, queue_column));
-  }
+  const std::vector<std::size_t> places = places_in_grid(table, links.items, cut);
+  const std::size_t size = links.rows.size() * cut.count();
+  const Grid busy = summed(table, "busy_cycles", places, size), queue = summed(table, "queue_cycles", places, size);
   // Queues differ by orders of magnitude: square roots tell small ones apart.
   double most = 0;
-  for (const double value : queue.values) most = std::max(most, value);
+  for (const double value : queue) most = std::max(most, value);
   std::vector<std::uint8_t> roots;
-  for (const double value : queue.values) roots.push_back(in_255ths(std::sqrt(value), std::sqrt(most)));
-  return {{"row", rows}, {"busy", shares(busy, cut)}, {"queue_root", base64(roots)}, {"queue_most", most}};
+  roots.reserve(queue.size());
+  for (const double value : queue) roots.push_back(in_255ths(std::sqrt(value), std::sqrt(most)));
+  return {{"row", links.rows}, {"busy", shares(busy, cut)}, {"queue_root", base64(roots)}, {"queue_most", most}};
 }
 
 struct Span {
@@ -236,7 +264,7 @@ Json lane(std::vector<Span> spans, std::size_t most) {
     from.push_back(span.from);
     cycles.push_back(span.to - span.from);
   }
-  return {{"shortest", shortest}, {"what", what}, {"from", from}, {"cycles", cycles}};
+  return {{"shortest", shortest}, {"what", std::move(what)}, {"from", std::move(from)}, {"cycles", std::move(cycles)}};
 }
 
 }  // namespace
@@ -245,24 +273,30 @@ Json steps_part(const RunTables& run) {
   const CsvTable& steps = run.steps;
   const auto stages = run.summary.at("plan").at("pp").get<std::uint64_t>();
   const ShownSteps shown = shown_steps(steps, std::max<std::uint64_t>(stages, 1));
+  const auto column = [&](const char* name, const auto& value) {
+    const std::size_t at = steps.column(name);
+    Json values = Json::array();
+    for (const std::size_t row : shown.rows) values.push_back(value(row, at));
+    return values;
+  };
+  const auto whole = [&](std::size_t row, std::size_t at) { return steps.whole(row, at); };
+  const auto index = [&](std::size_t row, std::size_t at) { return steps.index(row, at); };
   Words kinds;
   Words passes;
-  Json columns = {{"group", Json::array()}, {"stage", Json::array()},   {"kind", Json::array()},
-                  {"pass", Json::array()},  {"layer", Json::array()},   {"microbatch", Json::array()},
-                  {"start", Json::array()}, {"compute", Json::array()}, {"cycles", Json::array()}};
-  for (const std::size_t row : shown.rows) {
-    columns["group"].push_back(steps.whole(row, steps.column("group")));
-    columns["stage"].push_back(steps.whole(row, steps.column("stage")));
-    columns["kind"].push_back(kinds.number(steps.text(row, steps.column("kind"))));
-    columns["pass"].push_back(passes.number(steps.text(row, steps.column("pass"))));
-    columns["layer"].push_back(steps.index(row, steps.column("layer")));
-    columns["microbatch"].push_back(steps.index(row, steps.column("microbatch")));
-    columns["start"].push_back(steps.whole(row, steps.column("start_cycle")));
-    columns["compute"].push_back(steps.index(row, steps.column("compute_cycle")));
-    columns["cycles"].push_back(steps.whole(row, steps.column("span_cycles")));
-  }
+  const auto word_of = [&](Words& words) {
+    return [&](std::size_t row, std::size_t at) { return words.number(steps.text(row, at)); };
+  };
+  Json columns = {{"group", column("group", whole)},
+                  {"stage", column("stage", whole)},
+                  {"kind", column("kind", word_of(kinds))},
+                  {"pass", column("pass", word_of(passes))},
+                  {"layer", column("layer", index)},
+                  {"microbatch", column("microbatch", index)},
+                  {"start", column("start_cycle", whole)},
+                  {"compute", column("compute_cycle", index)},
+                  {"cycles", column("span_cycles", whole)}};
   return {{"all", steps.rows()},    {"replicas", shown.replicas}, {"whole_replica", shown.all_of_replica},
-          {"kinds", kinds.words()}, {"passes", passes.words()},   {"columns", columns}};
+          {"kinds", kinds.words()}, {"passes", passes.words()},   {"columns", std::move(columns)}};
 }
 
 Json memory_part(const RunTables& run) {
@@ -282,34 +316,44 @@ Json memory_part(const RunTables& run) {
 Json windows_part(const RunTables& run) {
   if (!run.tile_windows || !run.link_windows || run.tile_windows->rows() == 0) return nullptr;
   std::vector<std::string> kinds;
-  const Json used = used_columns(*run.tile_windows, cycle_kinds(), "", "_cycles");
-  for (const auto& [kind, column] : used.items()) kinds.push_back(kind);
+  for (const std::string& kind : cycle_kinds()) {
+    if (is_used(*run.tile_windows, kind + "_cycles")) kinds.push_back(kind);
+  }
+  const WindowLinks links = window_links(run);
   WindowCut cut(run);
-  cut.widen_for(run.tiles.rows() * kinds.size() + 2 * cut.links());
+  cut.widen_for(run.tiles.rows() * kinds.size() + 2 * links.rows.size());
   return {{"length", cut.length()},
           {"count", cut.count()},
           {"tiles", tile_shares(run, cut, kinds)},
-          {"links", link_shares(run, cut)}};
+          {"links", link_shares(run, cut, links)}};
 }
 
 Json spans_part(const RunTables& run) {
   if (!run.spans) return nullptr;
   const CsvTable& table = *run.spans;
-  Words words;
-  std::map<std::uint64_t, std::map<std::string, std::vector<Span>>> tiles;
+  const std::size_t what = table.column("what"), start = table.column("start_cycle"), end = table.column("end_cycle");
+  const std::vector<std::size_t> places =
+      found_in(table, "tile", [&](std::string_view name) { return run.tile_place(name); });
+  Words words, lane_names;
+  const std::vector<std::size_t> lane_of =
+      found_in(table, "lane", [&](std::string_view name) { return lane_names.number(name); });
+  std::map<std::uint64_t, std::map<std::size_t, std::vector<Span>>> tiles;
+  std::vector<Span>* spans = nullptr;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    auto& lanes = tiles[run.tile_place(table.text(row, table.column("tile")))];
-    lanes[std::string(table.text(row, table.column("lane")))].push_back(
-        {words.number(table.text(row, table.column("what"))), table.whole(row, table.column("start_cycle")),
-         table.whole(row, table.column("end_cycle"))});
+    if (row == 0 || places[row] != places[row - 1] || lane_of[row] != lane_of[row - 1]) {
+      spans = &tiles[places[row]][lane_of[row]];
+    }
+    spans->push_back({words.number(table.text(row, what)), table.whole(row, start), table.whole(row, end)});
   }
   const std::size_t most = kMostSpans / std::max<std::size_t>(2 * tiles.size(), 1);
   Json part = Json::array();
   for (auto& [tile, lanes] : tiles) {
     part.push_back(
-        {{"tile", tile}, {"core", lane(lanes["core"], most)}, {"messages", lane(lanes["messages"], most)}});
+        {{"tile", tile},
+         {"core", lane(std::move(lanes[lane_names.number("core")]), most)},
+         {"messages", lane(std::move(lanes[lane_names.number("messages")]), most)}});
   }
-  return {{"words", words.words()}, {"tiles", part}};
+  return {{"words", words.words()}, {"tiles", std::move(part)}};
 }
 
 /// Of too many the longest.

@@ -222,6 +222,12 @@ TEST(PageData, SaysWhichFileCannotBeUsed) {
   EXPECT_NE(error_of(directory.path()).find("tiles.csv:2: compute_cycles: '6x0' is no whole number"),
             std::string::npos)
       << error_of(directory.path());
+  write(directory.path(), recorded_run());
+  std::string windows = read_text(directory.path() / kTileWindowsFile);
+  windows.replace(windows.find("tile_0_0,512,"), 13, "tile_0_0,1024,");
+  write_text(directory.path() / kTileWindowsFile, windows);
+  EXPECT_NE(error_of(directory.path()).find("tile_windows.csv:3: start_cycle is not within the run"), std::string::npos)
+      << error_of(directory.path());
   fs::remove(directory.path() / kTilesFile);
   EXPECT_NE(error_of(directory.path()).find("cannot read "), std::string::npos);
   write_text(directory.path() / kSummaryFile,
