@@ -103,13 +103,12 @@ double PlanPredictor::static_bytes(const PlanPoint& point) const {
   return parameters * per_parameter / cuts;
 }
 
-std::shared_ptr<const topology::RoutingPolicy> PlanPredictor::routes(const workloads::LoweringInput& input,
-                                                                     const workloads::Trace& trace) {
+PlanPredictor::Routes PlanPredictor::routes(const workloads::LoweringInput& input, const workloads::Trace& trace) {
   const std::string& name = input.hardware.routing;
-  if (name == "balanced") return ground_.make_routes(input, trace);
+  if (name == "balanced") return {ground_.make_routes(input, trace), nullptr};
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const topology::RoutingPolicy>& known = routes_[name];
-  if (known == nullptr) known = ground_.make_routes(input, trace);
+  Routes& known = routes_[name];
+  if (known.policy == nullptr) known = {ground_.make_routes(input, trace), std::make_shared<ReplayMemory>()};
   return known;
 }
 
@@ -131,16 +130,16 @@ PlanVerdict PlanPredictor::ask(const PlanPoint& point) {
     const workloads::LoweringInput lowering = input(placed, hardware);
     workloads::validate_plan(placed.plan, placed.training, ground_.model, ground_.mesh);
     // Most plans of a search do not fit, and few tiles tell.
-    verdict.memory = workloads::first_tiles_bound(lowering, workloads::Mapping(placed.plan, ground_.mesh));
+    verdict.memory = first_tiles_.bound(lowering);
     verdict.outcome = PlanVerdict::Outcome::does_not_fit;
     if (!verdict.memory.fits) return verdict;
     const workloads::LoweredPlan lowered = workloads::lower(lowering);
     verdict.memory = lowered.memory;
     if (!lowered.memory.fits) return verdict;
-    const std::shared_ptr<const topology::RoutingPolicy> policy = routes(lowering, lowered.trace);
+    const auto [policy, plays] = routes(lowering, lowered.trace);
     workloads::check_routes(lowered.trace, ground_.mesh, *policy);
-    StepCosts costs(
-        {lowered.trace, lowered.mapping, placed.plan, hardware, ground_.mesh, *policy, ground_.cost_model, ground_.seed});
+    StepCosts costs({lowered.trace, lowered.mapping, placed.plan, hardware, ground_.mesh, *policy, ground_.cost_model,
+                     ground_.seed, plays.get()});
     verdict.cycles = analysis::predict(costs, lowered.trace).cycles;
     verdict.joules = joules_of(lowered.trace, hardware, *policy, verdict.cycles);
     verdict.outcome = PlanVerdict::Outcome::predicted;

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "analysis/plan_space.h"
+#include "analysis/replay_memory.h"
 #include "analysis/step_costs.h"
+#include "workloads/first_tiles.h"
 #include "workloads/lowering.h"
 
 namespace wafersim::analysis {
@@ -72,13 +74,18 @@ class PlanPredictor {
   std::optional<double> joules_of(const workloads::Trace& trace, const models::HardwareModel& hardware,
                                   const topology::RoutingPolicy& routing, Cycle cycles) const;
   workloads::LoweringInput input(const PlanPoint& point, const models::HardwareModel& hardware) const;
-  std::shared_ptr<const topology::RoutingPolicy> routes(const workloads::LoweringInput& input, const workloads::Trace& trace);
+  /// Routes, and what plays on them came to; null for those of one plan.
+  struct Routes {
+    std::shared_ptr<const topology::RoutingPolicy> policy;
+    std::shared_ptr<ReplayMemory> plays;
+  };
+  Routes routes(const workloads::LoweringInput& input, const workloads::Trace& trace);
 
   PlanGround ground_;
+  workloads::FirstTiles first_tiles_;
   std::mutex mutex_;
   std::map<std::string, PlanVerdict> known_;  ///< by text of the plan
-  std::map<std::string, std::shared_ptr<const topology::RoutingPolicy>>
-      routes_;  ///< by name, that do not depend on the traffic
+  std::map<std::string, Routes> routes_;      ///< by name, that do not depend on the traffic
 };
 
 }  // namespace wafersim::analysis

@@ -44,7 +44,7 @@ StepCosts::StepCosts(const CostInput& input)
       mesh_(input.mesh),
       code_(input.trace, input.hardware),
       messages_(input.hardware, input.mesh, input.routing, input.model, input.seed),
-      replay_(code_, input.hardware, messages_, input.mesh, used_tiles(input)),
+      replay_(code_, input.hardware, messages_, input.mesh, used_tiles(input), input.memory),
       uniform_(same_everywhere(input.mesh)) {
   const auto stages = static_cast<std::size_t>(trace_.pipeline_stages);
   representatives_.resize(stages);

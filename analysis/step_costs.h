@@ -47,6 +47,8 @@ struct CostInput {
   const topology::RoutingPolicy& routing;
   CostModel model = CostModel::alpha_beta_contention;
   std::uint64_t seed = 1;  ///< of routes that are drawn
+  /// Of plays on the same machine, routes, cost model and seed, for this or other plans.
+  ReplayMemory* memory = nullptr;
 };
 
 /// The costs of the steps of a trace, found by playing each kind of step once: a step's templates say what it costs, so steps

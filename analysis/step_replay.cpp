@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "analysis/replay_memory.h"
 #include "base/error.h"
 
 namespace wafersim::analysis {
@@ -44,11 +45,17 @@ CauseCycles CauseCycles::operator*(double times) const {
 double CauseCycles::total() const { return std::accumulate(waiting.begin(), waiting.end(), compute + memory_stall + other); }
 
 StepReplay::StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,
-                       const topology::Mesh& mesh, const std::vector<TileId>& used)
-    : trace_(trace), hardware_(hardware), messages_(messages), mesh_(mesh) {
+                       const topology::Mesh& mesh, const std::vector<TileId>& used, ReplayMemory* memory)
+    : trace_(trace), hardware_(hardware), messages_(messages), mesh_(mesh), memory_(memory) {
+  if (memory_ != nullptr) keys_ = std::make_unique<ReplayKeys>(trace, hardware);
   if (hardware.dram_capacity == 0) return;
   for (const TileId tile : used) ++dies_[die_of(tile)].used;
+  if (memory_ == nullptr) return;
+  sharers_.resize(mesh.tile_count());
+  for (const TileId tile : used) sharers_[tile] = dies_.at(die_of(tile)).used;
 }
+
+StepReplay::~StepReplay() = default;
 
 std::uint32_t StepReplay::die_of(TileId tile) const {
   const topology::Coord at = mesh_.coord(tile);
@@ -63,6 +70,15 @@ std::uint64_t StepReplay::match_key(TileId source, TileId destination, std::uint
 }
 
 Played StepReplay::play(const std::vector<PlayedTile>& tiles, Cycle outside) {
+  const auto key = keys_ == nullptr ? std::nullopt : keys_->of(tiles, outside, sharers_);
+  if (!key) return play_afresh(tiles, outside);
+  if (auto known = memory_->recall(*key)) return *std::move(known);
+  Played played = play_afresh(tiles, outside);
+  memory_->remember(*key, played);
+  return played;
+}
+
+Played StepReplay::play_afresh(const std::vector<PlayedTile>& tiles, Cycle outside) {
   require_invariant(!tiles.empty(), "no tile takes part");
   now_ = 0;
   outside_ = outside;

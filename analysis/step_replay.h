@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <queue>
 #include <unordered_map>
 #include <vector>
@@ -47,14 +48,19 @@ struct Played {
   std::uint64_t operations = 0;
 };
 
+class ReplayKeys;
+class ReplayMemory;
+
 /// Plays steps by the rules of workloads/trace.h with the costs of models/: operations take their cycles, messages what
 /// MessageTiming says; no packets, no arbitration, buffers without end. Time: operations and message hops, times the logarithm
 /// of those under way.
 class StepReplay {
  public:
-  /// All but `used`, the tiles of the plan, must outlive this.
+  /// All but `used`, the tiles of the plan, must outlive this. `memory`: of plays on the same machine, routes and cost model;
+  /// may be null.
   StepReplay(const sim::CompiledTrace& trace, const models::HardwareModel& hardware, MessageTiming& messages,
-             const topology::Mesh& mesh, const std::vector<TileId>& used);
+             const topology::Mesh& mesh, const std::vector<TileId>& used, ReplayMemory* memory = nullptr);
+  ~StepReplay();
 
   /// Tiles of a die that take no part use its DRAM as much as those that do.
   /// Starts at cycle 0 with idle engines and free links. Steps that are not played count as over; messages from tiles that do
@@ -116,6 +122,7 @@ class StepReplay {
     bool posted = false;
   };
 
+  Played play_afresh(const std::vector<PlayedTile>& tiles, Cycle outside);
   void post(Cycle at, std::uint32_t kind, std::uint32_t tile, std::uint32_t a, std::uint32_t b);
   void open_steps(std::uint32_t tile);
   void ready(std::uint32_t tile, std::uint32_t slot, std::uint32_t op);
@@ -159,6 +166,9 @@ class StepReplay {
     double free = 0;
   };
   std::unordered_map<std::uint32_t, Die> dies_;  ///< none without DRAM
+  ReplayMemory* memory_;
+  std::unique_ptr<ReplayKeys> keys_;
+  std::vector<std::uint32_t> sharers_;  ///< by tile: Die::used; none without DRAM
   Played played_;
 };
 

@@ -1,5 +1,6 @@
 #include "workloads/background_steps.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace wafersim::workloads {
@@ -79,20 +80,19 @@ std::uint32_t BackgroundTemplates::gather(std::int32_t bucket, const Ranks& rank
   return known != gathers_.end() ? known->second : gathers_.emplace(key(bucket, ranks), make()).first->second;
 }
 
-bool gathers_updates(const PlanRanks& plan) { return plan.plan().shards_optimizer() && !plan.plan().shards_parameters(); }
+bool gathers_updates(const PlanStages& plan) { return plan.plan().shards_optimizer() && !plan.plan().shards_parameters(); }
 
-ParameterPrefetch parameter_prefetch(ProgramBuilder& program, const PlanRanks& plan, const Ranks& ranks,
+ParameterPrefetch parameter_prefetch(ProgramBuilder& program, const PlanStages& plan, const std::vector<std::int32_t>& held,
                                      const std::vector<ModelStep>& steps,
                                      const std::function<std::uint32_t(std::int32_t)>& gather) {
   ParameterPrefetch prefetch(program, plan.plan().overlap_far);
   if (!plan.plan().shards_parameters()) return prefetch;
   const models::TransformerSpec& model = plan.input().model;
-  const std::map<std::int32_t, Bucket>& held = plan.buckets(ranks);
   for (const ModelStep& step : steps) {
     std::vector<Step> gathers;
     for (const std::int32_t number : used_buckets(model, step.kind, step.layer)) {
       const bool elsewhere = step.kind == StepKind::head && number == -1 && !model.tied_embeddings;
-      if (!held.contains(number) || elsewhere || step.slot.pass == Pass::weight) continue;
+      if (!std::binary_search(held.begin(), held.end(), number) || elsewhere || step.slot.pass == Pass::weight) continue;
       gathers.push_back({.step_template = gather(number),
                          .kind = StepKind::parameter_gather,
                          .pass = step.slot.pass,

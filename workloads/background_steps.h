@@ -41,10 +41,11 @@ class BackgroundTemplates {
 };
 
 /// Whether the optimizer is followed by gathers of the weights that it updated (zero 1 and 2).
-bool gathers_updates(const PlanRanks& plan);
+bool gathers_updates(const PlanStages& plan);
 
-/// The gathers of zero 3 for the steps of an iteration; none otherwise. `gather` gives the template of the gather of a bucket.
-ParameterPrefetch parameter_prefetch(ProgramBuilder& program, const PlanRanks& plan, const Ranks& ranks,
+/// The gathers of zero 3 for the steps of an iteration of a rank that holds these buckets; none otherwise. `gather` gives the
+/// template of the gather of a bucket.
+ParameterPrefetch parameter_prefetch(ProgramBuilder& program, const PlanStages& plan, const std::vector<std::int32_t>& held,
                                      const std::vector<ModelStep>& steps,
                                      const std::function<std::uint32_t(std::int32_t)>& gather);
 

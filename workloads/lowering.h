@@ -33,6 +33,7 @@ struct MemoryBound {
     Bytes capacity = 0;
     std::array<Bytes, kMemoryClasses> by_class{};  ///< in that memory, class by class at its largest
     std::string step;                              ///< in which the tile may hold most
+    bool operator==(const Overflow&) const = default;
   };
 
   std::array<Bytes, kMemoryClasses> by_class{};   ///< largest over tiles, class by class
@@ -45,6 +46,7 @@ struct MemoryBound {
   Bytes dram_capacity = 0;                        ///< a tile's share of its die; 0 without DRAM
   bool fits = false;
   std::optional<Overflow> overflow;               ///< the largest one
+  bool operator==(const MemoryBound&) const = default;
 };
 
 struct LoweredPlan {
@@ -56,10 +58,6 @@ struct LoweredPlan {
 /// A part of the trace of a valid plan on its mapping: of stages in `whole` every tile, of others the first tile of the first
 /// replica. Not to be run: the other ends of messages are missing.
 Trace lower_stages(const LoweringInput& input, const Mapping& mapping, const std::set<int>& whole);
-
-/// What the first tile of a valid plan may hold or, where that fits, the first tiles of all stages of the first replica: a plan
-/// for which these have no room does not fit, and this costs a small part of lower().
-MemoryBound first_tiles_bound(const LoweringInput& input, const Mapping& mapping);
 
 /// Lowers a plan into a trace: validates, maps, schedules. Throws PlanError when the plan cannot run.
 LoweredPlan lower(const LoweringInput& input);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "workloads/step_memory.h"
 #include "workloads/trace.h"
 
 namespace wafersim::workloads {
@@ -29,5 +30,8 @@ struct TileBound {
 ///    sums, only partial sums can be early.
 /// `in_flight` has the largest number of passes in flight for each pipeline stage, see passes_in_flight().
 std::vector<TileBound> bound_tiles(const Trace& trace, const std::vector<std::int32_t>& in_flight);
+/// The same, what the steps hold being known: `steps` by template, whose operations are not looked at.
+std::vector<TileBound> bound_tiles(const Trace& trace, const std::vector<std::int32_t>& in_flight,
+                                   const std::vector<StepMemory>& steps);
 
 }  // namespace wafersim::workloads

@@ -11,9 +11,21 @@ void add_recompute_steps(std::vector<ModelStep>& steps, ScheduleSlot slot, const
   for (std::int32_t again = group.first; again < layer; ++again) steps.push_back({StepKind::layer, slot, again});
 }
 
+/// A layer at boundaries of these chunks instead of the first one.
+StepTemplate with_chunks(StepTemplate step, Pass pass, const LayerEdges& at) {
+  const bool forward = pass == Pass::forward;
+  for (Op& op : step.ops) {
+    if (op.scope != MatchScope::microbatch) continue;
+    const bool towards_first = (op.kind == OpKind::receive) == forward;
+    op.channel = boundary_channel(forward ? Boundary::forward : Boundary::backward,
+                                  towards_first ? at.input_chunk : at.output_chunk);
+  }
+  return step;
+}
+
 }  // namespace
 
-std::vector<ModelStep> model_steps(const PlanRanks& plan, const Ranks& ranks) {
+std::vector<ModelStep> model_steps(const PlanStages& plan, const Ranks& ranks) {
   const int every = plan.input().training.recompute_every;
   std::vector<ModelStep> steps;
   for (const ScheduleSlot& slot : schedule_order(pipeline_shape(plan.plan(), plan.input().training), ranks.pp)) {
@@ -34,7 +46,7 @@ std::vector<ModelStep> model_steps(const PlanRanks& plan, const Ranks& ranks) {
   return steps;
 }
 
-GroupPlace recompute_place(const PlanRanks& plan, const Ranks& ranks, const ModelStep& step) {
+GroupPlace recompute_place(const PlanStages& plan, const Ranks& ranks, const ModelStep& step) {
   const LayerRange group =
       group_of(plan.layers(ranks, step.slot.chunk), plan.input().training.recompute_every, step.layer);
   return {step.layer == group.first, step.layer == group.last()};
@@ -45,7 +57,7 @@ bool fills_gradients(const PlanSpec& plan, const ModelStep& step) {
   return step.kind != StepKind::layer || !splits_backward(plan.schedule) || step.slot.pass == Pass::weight;
 }
 
-std::vector<std::int32_t> completed_buckets(const PlanRanks& plan, const ModelStep& step) {
+std::vector<std::int32_t> completed_buckets(const PlanStages& plan, const ModelStep& step) {
   if (!fills_gradients(plan.plan(), step)) return {};
   std::vector<std::int32_t> result = used_buckets(plan.input().model, step.kind, step.layer);
   // A table that is tied on one stage is complete after the embedding only.
@@ -53,7 +65,7 @@ std::vector<std::int32_t> completed_buckets(const PlanRanks& plan, const ModelSt
   return result;
 }
 
-ModelStepKind kind_of(const PlanRanks& plan, const Ranks& ranks, const ModelStep& step) {
+ModelStepKind kind_of(const PlanStages& plan, const Ranks& ranks, const ModelStep& step) {
   const Pass pass = step.slot.pass;
   ModelStepKind kind{step.kind, pass, {}, {}};
   if (step.kind == StepKind::layer && (pass == Pass::forward || pass == Pass::backward)) {
@@ -70,14 +82,22 @@ std::uint32_t ModelTemplates::of(const ModelStepKind& step, std::int32_t layer, 
   const auto key = std::tuple(step, plan_.context(ranks).shard.rank, replica);
   const auto known = made_.find(key);
   if (known != made_.end()) return known->second;
-  const std::uint32_t made = step.kind == StepKind::layer ? make_layer(step.pass, ranks, step.edges, step.place, layer)
-                                                          : make_end(step.kind, step.pass, ranks);
-  made_.emplace(key, made);
-  return made;
+  const auto put = [&](StepTemplate made) { return made_[key] = add_template(trace_, std::move(made)); };
+  if (step.kind != StepKind::layer) return put(make_end(step.kind, step.pass, ranks));
+  const bool at_boundary = step.edges.input == EdgeKind::remote || step.edges.output == EdgeKind::remote;
+  if (!at_boundary || plan_.plan().virtual_stages == 1) {
+    return put(make_layer(step.pass, ranks, step.edges, step.place, layer));
+  }
+  // Chunks differ in the channels of their boundaries alone.
+  ModelStepKind first = step;
+  first.edges.input_chunk = first.edges.output_chunk = 0;
+  const auto [made, fresh] = first_chunks_.try_emplace(std::tuple(first, std::get<1>(key), replica));
+  if (fresh) made->second = make_layer(step.pass, ranks, first.edges, step.place, layer);
+  return put(with_chunks(made->second, step.pass, step.edges));
 }
 
 template <class Emit>
-std::uint32_t ModelTemplates::make(const char* name, const Ranks& ranks, const std::vector<Bucket>& written,
+StepTemplate ModelTemplates::make(const char* name, const Ranks& ranks, const std::vector<Bucket>& written,
                                    const std::vector<Bucket>& used, SeenFrom from, Emit&& emit) {
   StepEmitter step(trace_, name, plan_.context(ranks));
   if (plan_.plan().shards_gradients()) {
@@ -87,11 +107,11 @@ std::uint32_t ModelTemplates::make(const char* name, const Ranks& ranks, const s
   if (plan_.plan().shards_parameters()) {
     for (const Bucket& bucket : used) release_parameters(step, plan_.replicas(ranks), bucket, from);
   }
-  return step.finish();
+  return step.take();
 }
 
-std::uint32_t ModelTemplates::make_layer(Pass pass, const Ranks& ranks, const LayerEdges& at, const GroupPlace& place,
-                                         std::int32_t layer) {
+StepTemplate ModelTemplates::make_layer(Pass pass, const Ranks& ranks, const LayerEdges& at, const GroupPlace& place,
+                                        std::int32_t layer) {
   const models::Recompute recompute = plan_.input().training.recompute;
   const std::vector<Bucket> own = {plan_.buckets(ranks).at(layer)};
   const bool splits = splits_backward(plan_.plan().schedule);
@@ -110,7 +130,7 @@ std::uint32_t ModelTemplates::make_layer(Pass pass, const Ranks& ranks, const La
               });
 }
 
-std::uint32_t ModelTemplates::make_end(StepKind kind, Pass pass, const Ranks& ranks) {
+StepTemplate ModelTemplates::make_end(StepKind kind, Pass pass, const Ranks& ranks) {
   const models::TransformerSpec& model = plan_.input().model;
   const bool forward = pass == Pass::forward;
   const std::map<std::int32_t, Bucket>& all = plan_.buckets(ranks);

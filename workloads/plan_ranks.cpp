@@ -5,42 +5,35 @@
 namespace wafersim::workloads {
 
 PlanRanks::PlanRanks(const LoweringInput& input, const Mapping& mapping)
-    : input_(input), mapping_(mapping), peers_(input.plan, mapping), parameters_(input.model, input.training, input.plan) {
-  for (int ep = 0; ep < plan().ep; ++ep) {
-    for (int sp = 0; sp < plan().sp_degree; ++sp) {
-      for (int tatp = 0; tatp < plan().tatp; ++tatp) {
-        for (int tp = 0; tp < plan().tp; ++tp) contexts_.push_back(make_context({tp, tatp, sp, ep}));
-      }
-    }
-  }
-  const std::vector<Range> sharers = kv_sharers();
-  for (RankContext& context : contexts_) context.kv_sharers = sharers;
+    : PlanStages(input), mapping_(mapping), peers_(input.plan, mapping), parameters_(input.model, input.training, input.plan) {
+  contexts_.resize(static_cast<std::size_t>(plan().ep) * plan().sp_degree * plan().tatp * plan().tp);
 }
 
 RankContext PlanRanks::make_context(const InnerRank& rank) const {
-  return {.input = input_,
+  return {.input = input(),
           .layout = parameters_,
-          .shard = make_shard(input_.model, input_.training, plan(), rank),
+          .shard = make_shard(input().model, input().training, plan(), rank),
           .tp = group(Axis::tp, rank.tp),
           .tatp = group(Axis::tatp, rank.tatp),
           .sp = group(Axis::sp, rank.sp),
           .ep = group(Axis::ep, rank.ep),
+          .kv_sharers = kv_sharers(),
           .previous_stage = peers_.previous_stage(),
           .next_stage = peers_.next_stage()};
 }
 
 /// The tensor-parallel ranks that hold each kv head, when these are more than the heads.
-std::vector<Range> PlanRanks::kv_sharers() const {
-  std::vector<Range> result;
-  if (plan().tp <= input_.model.kv_heads) return result;
-  result.resize(static_cast<std::size_t>(input_.model.kv_heads));
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(plan().tp); ++rank) {
-    const Range& heads = contexts_[rank].shard.kv_heads;
+const std::vector<Range>& PlanRanks::kv_sharers() const {
+  if (plan().tp <= input().model.kv_heads || !kv_sharers_.empty()) return kv_sharers_;
+  kv_sharers_.resize(static_cast<std::size_t>(input().model.kv_heads));
+  for (int rank = 0; rank < plan().tp; ++rank) {
+    const Range heads = make_shard(input().model, input().training, plan(), {.tp = rank}).kv_heads;
     for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
-      if (result[head].count++ == 0) result[head].first = rank;
+      Range& sharers = kv_sharers_[head];
+      if (sharers.count++ == 0) sharers.first = static_cast<std::uint64_t>(rank);
     }
   }
-  return result;
+  return kv_sharers_;
 }
 
 std::vector<Ranks> PlanRanks::all() const {
@@ -48,13 +41,12 @@ std::vector<Ranks> PlanRanks::all() const {
   Ranks ranks;
   for (ranks.dp = 0; ranks.dp < plan().degree(Axis::dp); ++ranks.dp) {
     for (ranks.pp = 0; ranks.pp < plan().pp; ++ranks.pp) {
-      for (const RankContext& each : contexts_) {
-        const InnerRank& inner = each.shard.rank;
-        ranks.tp = inner.tp;
-        ranks.tatp = inner.tatp;
-        ranks.sp = inner.sp;
-        ranks.ep = inner.ep;
-        result.push_back(ranks);
+      for (ranks.ep = 0; ranks.ep < plan().ep; ++ranks.ep) {
+        for (ranks.sp = 0; ranks.sp < plan().sp_degree; ++ranks.sp) {
+          for (ranks.tatp = 0; ranks.tatp < plan().tatp; ++ranks.tatp) {
+            for (ranks.tp = 0; ranks.tp < plan().tp; ++ranks.tp) result.push_back(ranks);
+          }
+        }
       }
     }
   }
@@ -63,34 +55,16 @@ std::vector<Ranks> PlanRanks::all() const {
 
 const RankContext& PlanRanks::context(const Ranks& ranks) const {
   const int outer = ranks.ep * plan().sp_degree + ranks.sp;
-  return contexts_[static_cast<std::size_t>((outer * plan().tatp + ranks.tatp) * plan().tp + ranks.tp)];
-}
-
-LayerRange PlanRanks::layers(const Ranks& ranks, int chunk) const {
-  return virtual_stage_layers(plan(), input_.model.layers, chunk * plan().pp + ranks.pp);
-}
-
-LayerEdges PlanRanks::edges(const Ranks& ranks, int chunk, std::int32_t layer) const {
-  LayerEdges result;
-  const LayerRange range = layers(ranks, chunk);
-  const EdgeKind neighbour = plan().pp > 1 ? EdgeKind::remote : EdgeKind::inside;
-  if (layer == range.first) {
-    const bool begins = is_first(ranks) && chunk == 0;
-    result.input = !begins ? neighbour : has_embedding(ranks) ? EdgeKind::inside : EdgeKind::open;
-    if (result.input == EdgeKind::remote) result.input_chunk = is_first(ranks) ? chunk - 1 : chunk;
-  }
-  if (layer == range.last()) {
-    const bool ends = is_last(ranks) && chunk == last_chunk();
-    result.output = !ends ? neighbour : has_head(ranks) ? EdgeKind::inside : EdgeKind::open;
-    if (result.output == EdgeKind::remote) result.output_chunk = chunk;
-  }
-  return result;
+  std::unique_ptr<const RankContext>& known =
+      contexts_[static_cast<std::size_t>((outer * plan().tatp + ranks.tatp) * plan().tp + ranks.tp)];
+  if (known == nullptr) known = std::make_unique<RankContext>(make_context({ranks.tp, ranks.tatp, ranks.sp, ranks.ep}));
+  return *known;
 }
 
 const std::map<std::int32_t, Bucket>& PlanRanks::buckets(const Ranks& ranks) const {
   const std::pair wanted(&context(ranks), ranks.pp);
   if (known_ != wanted) {
-    buckets_ = parameter_buckets(input_, parameters_, *wanted.first, wanted.second);
+    buckets_ = parameter_buckets(input(), parameters_, *wanted.first, wanted.second);
     known_ = wanted;
   }
   return buckets_;

@@ -30,8 +30,10 @@ class ProgramBuilder {
   Program finish();
 
  private:
-  std::uint32_t add(Step step, std::vector<std::uint32_t> waits);
-  std::vector<std::uint32_t> take_gathers(const std::vector<std::int32_t>& buckets);
+  void wait_for(const std::vector<std::uint32_t>& steps);
+  void wait_for_gathers(const std::vector<std::int32_t>& buckets);
+  /// Adds a step that waits for what wait_for() has been called for since the step before.
+  std::uint32_t add(Step step);
 
   Program program_;
   std::int16_t iteration_ = 0;

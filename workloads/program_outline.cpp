@@ -1,5 +1,6 @@
 #include "workloads/program_outline.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace wafersim::workloads {
@@ -10,8 +11,8 @@ using What = OutlineSlot::What;
 
 class Outliner {
  public:
-  Outliner(const PlanRanks& plan, const Ranks& ranks, const std::map<std::int32_t, std::uint32_t>& syncs)
-      : plan_(plan), ranks_(ranks), syncs_(syncs), steps_(model_steps(plan, ranks)) {}
+  Outliner(const PlanStages& plan, const Ranks& ranks, const HeldBuckets& held)
+      : plan_(plan), ranks_(ranks), held_(held), steps_(model_steps(plan, ranks)) {}
 
   ProgramOutline run() {
     for (int iteration = 0; iteration < plan_.input().training.iterations; ++iteration) {
@@ -27,7 +28,7 @@ class Outliner {
   std::uint32_t slot(OutlineSlot wanted) {
     OutlineSlot alike = wanted;
     if (wanted.what == What::model) alike.number = 0;
-    const auto [known, fresh] = known_.emplace(alike, static_cast<std::uint32_t>(outline_.slots.size()));
+    const auto [known, fresh] = known_.try_emplace(alike, static_cast<std::uint32_t>(outline_.slots.size()));
     if (fresh) outline_.slots.push_back(wanted);
     return known->second;
   }
@@ -37,7 +38,7 @@ class Outliner {
     const std::int32_t microbatches = pipeline_shape(input.plan, input.training).microbatches;
     const bool every_microbatch = input.plan.shards_gradients();
     const auto gather = [this](std::int32_t bucket) { return slot({What::gather, {}, bucket}); };
-    ParameterPrefetch prefetch = parameter_prefetch(builder_, plan_, ranks_, steps_, gather);
+    ParameterPrefetch prefetch = parameter_prefetch(builder_, plan_, held_.all, steps_, gather);
     GradientBuffers buffers;
     for (std::size_t number = 0; number < steps_.size(); ++number) {
       const ModelStep& step = steps_[number];
@@ -52,7 +53,7 @@ class Outliner {
                           used, waits);
       if (!every_microbatch && step.slot.microbatch != microbatches - 1) continue;
       for (const std::int32_t bucket : completed_buckets(plan_, step)) {
-        if (!syncs_.contains(bucket)) continue;
+        if (!std::binary_search(held_.summed.begin(), held_.summed.end(), bucket)) continue;
         buffers.add(bucket, builder_.gradient_sync({.step_template = slot({What::sync, {}, bucket}),
                                                     .kind = StepKind::gradient_sync,
                                                     .layer = bucket,
@@ -68,15 +69,15 @@ class Outliner {
     if (plan_.input().training.optimizer == Optimizer::none) return;
     builder_.optimizer({.step_template = slot({What::optimizer, {}, 0}), .kind = StepKind::optimizer});
     if (!gathers_updates(plan_)) return;
-    for (const auto& [number, bucket] : plan_.buckets(ranks_)) {
+    for (const std::int32_t number : held_.all) {
       builder_.parameter_gather(
           {.step_template = slot({What::gather, {}, number}), .kind = StepKind::parameter_gather, .layer = number});
     }
   }
 
-  const PlanRanks& plan_;
+  const PlanStages& plan_;
   const Ranks& ranks_;
-  const std::map<std::int32_t, std::uint32_t>& syncs_;
+  const HeldBuckets& held_;
   const std::vector<ModelStep> steps_;
   ProgramBuilder builder_;
   ProgramOutline outline_;
@@ -85,8 +86,15 @@ class Outliner {
 
 }  // namespace
 
-ProgramOutline make_outline(const PlanRanks& plan, const Ranks& ranks, const std::map<std::int32_t, std::uint32_t>& syncs) {
-  return Outliner(plan, ranks, syncs).run();
+HeldBuckets held_buckets(const PlanRanks& plan, const Ranks& ranks, const std::map<std::int32_t, std::uint32_t>& syncs) {
+  HeldBuckets held;
+  for (const auto& [number, bucket] : plan.buckets(ranks)) held.all.push_back(number);
+  for (const auto& [number, sync] : syncs) held.summed.push_back(number);
+  return held;
+}
+
+ProgramOutline make_outline(const PlanStages& plan, const Ranks& ranks, const HeldBuckets& held) {
+  return Outliner(plan, ranks, held).run();
 }
 
 }  // namespace wafersim::workloads

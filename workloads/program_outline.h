@@ -24,7 +24,16 @@ struct ProgramOutline {
   std::vector<OutlineSlot> slots;  ///< in the order in which their templates are to be made
 };
 
-/// Of `ranks` and all that have the same stage, buckets and sums of gradients (`syncs`: by bucket).
-ProgramOutline make_outline(const PlanRanks& plan, const Ranks& ranks, const std::map<std::int32_t, std::uint32_t>& syncs);
+/// The numbers of the buckets that a rank holds, and of those whose gradients it sums, ascending.
+struct HeldBuckets {
+  std::vector<std::int32_t> all;
+  std::vector<std::int32_t> summed;
+  auto operator<=>(const HeldBuckets&) const = default;
+};
+/// `syncs`: by bucket.
+HeldBuckets held_buckets(const PlanRanks& plan, const Ranks& ranks, const std::map<std::int32_t, std::uint32_t>& syncs);
+
+/// Of `ranks` and all that have the same stage and buckets.
+ProgramOutline make_outline(const PlanStages& plan, const Ranks& ranks, const HeldBuckets& held);
 
 }  // namespace wafersim::workloads

@@ -95,6 +95,12 @@ std::int32_t passes_in_flight(const PipelineShape& shape, int stage) {
   return most_between(shape, stage, Pass::backward);
 }
 
+std::vector<std::int32_t> passes_in_flight(const PipelineShape& shape) {
+  std::vector<std::int32_t> result;
+  for (int stage = 0; stage < shape.stages; ++stage) result.push_back(passes_in_flight(shape, stage));
+  return result;
+}
+
 std::int32_t passes_held(const PipelineShape& shape, int stage) {
   return most_between(shape, stage, splits_backward(shape.schedule) ? Pass::weight : Pass::backward);
 }

@@ -51,6 +51,8 @@ std::vector<ScheduleSlot> schedule_order(const PipelineShape& shape, int stage);
 /// min(2 (p - i - 1) + (v - 1) p + 1, m v): on the first stage 1 + (p - 1) / (p v) of the p v that 1f1b has in flight
 /// when its layers are cut into as many chunks.
 std::int32_t passes_in_flight(const PipelineShape& shape, int stage);
+/// By stage.
+std::vector<std::int32_t> passes_in_flight(const PipelineShape& shape);
 /// The same until the weight pass has ended: zb_h1 min(p, m), zb_h2 min(2 p - 1, m).
 std::int32_t passes_held(const PipelineShape& shape, int stage);
 

@@ -98,6 +98,10 @@ std::uint32_t intern_in(std::vector<T>& table, std::unordered_multimap<std::uint
 
 }  // namespace
 
+std::uint32_t add_template(Trace& trace, StepTemplate made) {
+  return intern_in(trace.templates, trace.interned.templates, std::move(made));
+}
+
 StepBuilder::StepBuilder(Trace& trace, std::string name) : trace_(trace) { template_.name = std::move(name); }
 
 OpId StepBuilder::matrix(const Work& work, const std::vector<OpId>& after, const Operand& makes) {
@@ -143,24 +147,10 @@ OpId StepBuilder::free(MemoryClass memory_class, Bytes bytes, const std::vector<
   return memory(OpKind::free, memory_class, bytes, all, held);
 }
 
-std::vector<OpId> StepBuilder::users(const Views& views) const {
-  std::vector<OpId> result;
-  for (const View& view : views) {
-    const auto known = uses_.find(view.tensor);
-    if (known == uses_.end()) continue;
-    for (const Use& use : known->second) {
-      const bool same = use.layer == view.layer && use.absolute == view.absolute;
-      const bool counted = !result.empty() && result.back() == use.op;
-      if (same && !counted && overlap(use.region, view.region)) result.push_back(use.op);
-    }
-  }
-  return result;
-}
-
 void StepBuilder::record_uses(OpId id, const Op& op) {
   const Meaning& meaning = trace_.meanings[op.operand.meaning];
   for (const Views* views : {&meaning.reads, &meaning.writes, &meaning.discards}) {
-    for (const View& view : *views) uses_[view.tensor].push_back({id, view.layer, view.absolute, view.region});
+    for (const View& view : *views) uses_.add(id, view);
   }
 }
 
@@ -177,7 +167,7 @@ std::uint32_t StepBuilder::meaning(Meaning meaning) {
   return intern_in(trace_.meanings, trace_.interned.meanings, std::move(meaning));
 }
 
-std::uint32_t StepBuilder::finish() {
+StepTemplate StepBuilder::take() {
   StepTemplate done{std::exchange(template_.name, {}), std::exchange(template_.ops, {}),
                     std::exchange(template_.dependencies, {}), std::exchange(template_.receivers, {})};
   template_.name = done.name;
@@ -186,7 +176,7 @@ std::uint32_t StepBuilder::finish() {
   done.ops.shrink_to_fit();
   done.dependencies.shrink_to_fit();
   done.receivers.shrink_to_fit();
-  return intern_in(trace_.templates, trace_.interned.templates, std::move(done));
+  return done;
 }
 
 OpId StepBuilder::compute(OpKind kind, Axis axis, const Work& work, const std::vector<OpId>& after,

@@ -1,15 +1,18 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "workloads/trace.h"
+#include "workloads/use_index.h"
 
 namespace wafersim::workloads {
 
 /// Index of an operation in the template under construction.
 using OpId = std::uint32_t;
+
+/// Adds a template to the trace that its operations refer to, unless an equal one is there, and returns its index.
+std::uint32_t add_template(Trace& trace, StepTemplate made);
 
 /// Builds one StepTemplate. Works, tensor names and finished templates are interned in the trace.
 /// Dependencies of an operation are passed when it is added, so they always point backwards; repeated ones
@@ -42,7 +45,7 @@ class StepBuilder {
 
   /// The operations so far that read, write, carry or discard any of `views`: what changes or discards them comes
   /// after all of these.
-  std::vector<OpId> users(const Views& views) const;
+  std::vector<OpId> users(const Views& views) const { return uses_.users(views); }
 
   /// A channel number not used before in this template.
   std::uint32_t new_channel() { return new_channels(1); }
@@ -55,7 +58,9 @@ class StepBuilder {
 
   /// Adds the template to the trace, unless an equal one is there, and returns its index. The builder is
   /// empty afterwards and may build another template of the same name.
-  std::uint32_t finish();
+  std::uint32_t finish() { return add_template(trace_, take()); }
+  /// The same, but leaves the template to the caller.
+  StepTemplate take();
 
  private:
   OpId add(Op op, const std::vector<OpId>& after);
@@ -68,17 +73,9 @@ class StepBuilder {
   std::uint32_t intern(const Work& work);
   void record_uses(OpId id, const Op& op);
 
-  /// An operation and the part of a tensor that it reads or writes.
-  struct Use {
-    OpId op = 0;
-    std::int32_t layer = 0;
-    bool absolute = false;
-    Region region;
-  };
-
   Trace& trace_;
   StepTemplate template_;
-  std::unordered_map<std::uint32_t, std::vector<Use>> uses_;  ///< by tensor
+  UseIndex uses_;
   std::uint32_t next_channel_ = 0;
 };
 

@@ -4,15 +4,9 @@
 
 namespace wafersim::workloads {
 
-namespace {
-
-/// Channels of the pipeline transfers, which match by microbatch. A chunk's boundaries have channels of their own:
-/// with two stages the way on and the way back to the first stage join the same tiles.
 std::uint32_t boundary_channel(Boundary boundary, int chunk) {
   return 2 * static_cast<std::uint32_t>(chunk) + (boundary == Boundary::forward ? 0 : 1);
 }
-
-}  // namespace
 
 Deps join(Deps first, const Deps& second) {
   first.insert(first.end(), second.begin(), second.end());

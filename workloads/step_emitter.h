@@ -50,6 +50,9 @@ struct RankContext {
 
 /// Which neighbours a step of a stage's edge exchanges the boundary tensor with.
 enum class Boundary { forward, backward };
+/// Of the pipeline transfers, which match by microbatch. A chunk's boundaries have channels of their own: with two stages the way
+/// on and the way back to the first stage join the same tiles.
+std::uint32_t boundary_channel(Boundary boundary, int chunk);
 
 /// Names of tensors that more than one file knows.
 namespace tensors {
@@ -152,6 +155,7 @@ class StepEmitter {
   /// so far that use them: an earlier collective may still be sending them.
   Deps collective(CollectiveKind kind, const Group& group, CollectiveVector vector, const Deps& after);
   std::uint32_t finish() { return builder_.finish(); }
+  StepTemplate take() { return builder_.take(); }
 
   StepBuilder& builder() { return builder_; }
   Work work_of(const Traffic& traffic) const;

@@ -185,8 +185,7 @@ class Inward : private StreamEmitter {
 
   Deps run(const Deps& after, const UseBlock& make) {
     const std::vector<int> order = stream_order(line_.variant, line_.size(), line_.place);
-    std::vector<StreamTransfer> transfers = stream_transfers(line_.variant, line_.relay, line_.size());
-    std::reverse(transfers.begin(), transfers.end());
+    const std::vector<std::vector<StreamTransfer>> transfers = own_transfers();
     Deps before = after;
     for (int round = line_.size() - 1; round >= 0; --round) {
       for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
@@ -196,12 +195,11 @@ class Inward : private StreamEmitter {
         sum_[piece] = before;
       }
       // What comes for the blocks made so far, then the sums that are complete on this side.
-      for (const StreamTransfer& transfer : transfers) {
-        if (transfer.round == round && transfer.from == line_.place && transfer.starts) receive_part(transfer);
+      for (const StreamTransfer& transfer : transfers[static_cast<std::size_t>(round)]) {
+        if (transfer.from == line_.place && transfer.starts) receive_part(transfer);
       }
-      for (const StreamTransfer& transfer : transfers) {
-        if (transfer.round == round - 1) send_part(transfer);
-      }
+      if (round == 0) continue;
+      for (const StreamTransfer& transfer : transfers[static_cast<std::size_t>(round - 1)]) send_part(transfer);
     }
     Deps result;
     for (int chunk = 0; chunk < blocks_.chunks; ++chunk) {
@@ -213,6 +211,17 @@ class Inward : private StreamEmitter {
  private:
   /// Parts that are made and not sent yet: so many may be held, then making waits for sending.
   static constexpr std::size_t kPartsAhead = 3;
+
+  /// The transfers of the outward stream that this member takes part in, the last first, by round.
+  std::vector<std::vector<StreamTransfer>> own_transfers() const {
+    std::vector<std::vector<StreamTransfer>> by_round(static_cast<std::size_t>(line_.size()));
+    std::vector<StreamTransfer> all = stream_transfers(line_.variant, line_.relay, line_.size());
+    std::reverse(all.begin(), all.end());
+    for (const StreamTransfer& each : all) {
+      if (each.from == line_.place || each.to == line_.place) by_round[static_cast<std::size_t>(each.round)].push_back(each);
+    }
+    return by_round;
+  }
 
   /// A buffer for the member's part of another member's block.
   Deps buffer(const Piece& piece, Deps after) {

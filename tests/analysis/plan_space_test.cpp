@@ -8,7 +8,12 @@
 #include "analysis/plan_predictor.h"
 #include "analysis/step_schedule.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "tests/workloads/lowering_fixture.h"
+#include "workloads/first_tiles.h"
+#include "workloads/memory_bound.h"
+#include "workloads/memory_plan.h"
+#include "workloads/schedule.h"
 
 namespace wafersim::test {
 namespace {
@@ -161,55 +166,139 @@ TEST(PlanPredictor, StaticBytesAreNoMoreThanTheBound) {
   EXPECT_GT(looked_at, 20u);
 }
 
-/// What the predictor says at once is what the lowered plan says: whether it fits, and its cycles. There is room for half of the
-/// plans.
-TEST(PlanPredictor, VerdictsAreThoseOfTheLoweredPlan) {
-  Ground ground;
-  const PlanSpace space = ground.space();
+/// Some plans of the space, in an order that has nothing to do with what they have in common.
+std::vector<PlanPoint> shuffled_plans(const PlanSpace& space, std::size_t apart) {
+  std::vector<PlanPoint> points;
+  for (std::size_t i = 0; i < space.size(); i += apart) points.push_back(space.at(i));
+  RandomStream random(1, "order of plans");
+  for (std::size_t i = points.size(); i > 1; --i) std::swap(points[i - 1], points[random.below(i)]);
+  for (PlanPoint& point : points) point.routing = "xy";
+  return points;
+}
+
+/// Models and memories that differ in what a plan may cut, and in what its steps cost.
+std::vector<Ground> grounds() {
+  std::vector<Ground> all(4);
+  all[1].fixture.make_llama();
+  all[2].fixture.make_mixtral();
+  all[2].fixture.training.clip_grad = false;
+  all[3].fixture.model.tied_embeddings = true;
+  all[3].fixture.plan.stream.operand = workloads::StreamOperand::automatic;
+  for (Ground& each : all) {
+    each.fixture.model.layers = 4;
+    each.fixture.training.global_batch = 8;
+  }
+  all[1].fixture.wafer.dram = all[2].fixture.wafer.dram =
+      models::DramSpec{DataSize{Bytes{1} << 30}, Bandwidth{Rational(64), true}, {2, 2}};
+  all[2].fixture.wafer.dram->die = {1, 1};
+  return all;
+}
+
+/// The largest bound of a lowered plan's first tiles of all stages, or of the first `stages` of them.
+workloads::MemoryBound bound_of_first_tiles(const workloads::LoweringInput& input, workloads::LoweredPlan lowered, int stages) {
+  workloads::Trace& trace = lowered.trace;
+  std::erase_if(trace.tiles, [&](const workloads::TileBinding& tile) {
+    workloads::Ranks first;
+    first.pp = tile.stage;
+    return tile.stage >= stages || lowered.mapping.tile(first) != tile.tile;
+  });
+  const std::vector<workloads::TileBound> bounds =
+      bound_tiles(trace, passes_in_flight(pipeline_shape(input.plan, input.training)));
+  place_memory(trace, bounds, input.placement, input.hardware);
+  return memory_bound(trace, bounds, input.hardware);
+}
+
+/// Gives each tile as much SRAM as half of the plans need of memory; with DRAM, a fiftieth, and what is left as DRAM.
+void make_room_for_half(Ground& ground, const std::vector<PlanPoint>& points) {
   std::vector<Bytes> peaks;
-  for (std::size_t i = 0; i < space.size(); i += 47) {
-    ground.fixture.training = space.at(i).training;
-    ground.fixture.plan = space.at(i).plan;
-    try {
-      peaks.push_back(ground.fixture.lower().memory.peak_bytes);
-    } catch (const PlanError&) {
-      // Some plans that are valid by themselves cannot be laid out.
-    }
+  for (std::size_t i = 0; i < points.size(); i += 5) {
+    ground.fixture.training = points[i].training;
+    ground.fixture.plan = points[i].plan;
+    peaks.push_back(ground.fixture.lower().memory.peak_bytes);
   }
-  ASSERT_FALSE(peaks.empty());
   std::nth_element(peaks.begin(), peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2), peaks.end());
-  ground.fixture.wafer.sram.capacity = DataSize{peaks[peaks.size() / 2]};
-  const LoweringFixture& fixture = ground.fixture;
-  const models::HardwareModel hardware = models::resolve_hardware(fixture.wafer, {}, {});
-  const auto routes = [&](const workloads::LoweringInput&, const workloads::Trace&) {
-    return topology::make_routing_policy("xy", ground.mesh);
-  };
-  analysis::PlanPredictor predictor(
-      {fixture.model, fixture.placement, hardware, ground.mesh, models::CostModel::alpha_beta_contention, 1, routes, {}});
-  std::size_t fitting = 0, too_large = 0;
-  for (std::size_t i = 0; i < space.size(); i += 47) {
-    PlanPoint point = space.at(i);
-    point.routing = "xy";
-    const analysis::PlanVerdict verdict = predictor.predict(point);
-    if (verdict.outcome == analysis::PlanVerdict::Outcome::refused) continue;
-    const workloads::LoweredPlan lowered =
-        workloads::lower({fixture.model, point.training, point.plan, fixture.placement, hardware, ground.mesh});
-    ASSERT_EQ(verdict.memory.fits, lowered.memory.fits) << plan_text(point);
-    if (!lowered.memory.fits) {
-      EXPECT_LE(verdict.memory.peak_bytes, lowered.memory.peak_bytes) << plan_text(point);
-      EXPECT_TRUE(verdict.memory.overflow) << plan_text(point);
-      ++too_large;
-      continue;
-    }
-    EXPECT_EQ(verdict.memory.peak_bytes, lowered.memory.peak_bytes) << plan_text(point);
-    const auto policy = topology::make_routing_policy("xy", ground.mesh);
-    analysis::StepCosts costs({lowered.trace, lowered.mapping, point.plan, hardware, ground.mesh, *policy,
-                               models::CostModel::alpha_beta_contention, 1});
-    EXPECT_EQ(verdict.cycles, analysis::predict(costs, lowered.trace).cycles) << plan_text(point);
-    ++fitting;
+  const Bytes room = peaks[peaks.size() / 2];
+  models::WaferSpec& wafer = ground.fixture.wafer;
+  wafer.sram.capacity = DataSize{wafer.dram ? room / 50 : room};
+  if (wafer.dram) {
+    const auto tiles = static_cast<Bytes>(wafer.dram->die.rows) * static_cast<Bytes>(wafer.dram->die.cols);
+    wafer.dram->capacity = DataSize{tiles * (room - room / 50)};
   }
-  EXPECT_GT(fitting, 10u);
-  EXPECT_GT(too_large, 10u);
+}
+
+/// What many plans share makes no difference to any of them: what the predictor and the first tiles say of each is what the plan
+/// says that is lowered and played by itself. There is room for half of the plans.
+TEST(PlanPredictor, VerdictsAreThoseOfTheLoweredPlan) {
+  std::size_t fitting = 0, too_large = 0, by_first_tiles = 0;
+  std::vector<Ground> all = grounds();
+  for (Ground& ground : all) {
+    const PlanSpace space = ground.space();
+    const std::vector<PlanPoint> points = shuffled_plans(space, space.size() / 60);
+    make_room_for_half(ground, points);
+    const LoweringFixture& fixture = ground.fixture;
+    const models::HardwareModel hardware = models::resolve_hardware(fixture.wafer, {}, {});
+    const auto policy = topology::make_routing_policy("xy", ground.mesh);
+    const auto routes = [&](const workloads::LoweringInput&, const workloads::Trace&) {
+      return topology::make_routing_policy("xy", ground.mesh);
+    };
+    analysis::PlanPredictor predictor(
+        {fixture.model, fixture.placement, hardware, ground.mesh, models::CostModel::alpha_beta_contention, 1, routes, {}});
+    workloads::FirstTiles tiles;
+    for (const PlanPoint& point : points) {
+      const workloads::LoweringInput input{fixture.model, point.training, point.plan, fixture.placement, hardware, ground.mesh};
+      const analysis::PlanVerdict verdict = predictor.predict(point);
+      ASSERT_NE(verdict.outcome, analysis::PlanVerdict::Outcome::refused) << plan_text(point) << ": " << verdict.fault;
+      const workloads::LoweredPlan lowered = workloads::lower(input);
+      const workloads::MemoryBound one = bound_of_first_tiles(input, lowered, 1);
+      const workloads::MemoryBound first = one.fits ? bound_of_first_tiles(input, lowered, point.plan.pp) : one;
+      EXPECT_EQ(tiles.bound(input), first) << plan_text(point);
+      const Bytes remembered = tiles.remembered();
+      EXPECT_EQ(tiles.bound(input), first) << plan_text(point);
+      EXPECT_EQ(tiles.remembered(), remembered);
+      EXPECT_EQ(verdict.memory, first.fits ? lowered.memory : first) << plan_text(point);
+      if (!lowered.memory.fits) {
+        EXPECT_EQ(verdict.outcome, analysis::PlanVerdict::Outcome::does_not_fit) << plan_text(point);
+        ++(first.fits ? too_large : by_first_tiles);
+        continue;
+      }
+      analysis::StepCosts costs({lowered.trace, lowered.mapping, point.plan, hardware, ground.mesh, *policy});
+      EXPECT_EQ(verdict.cycles, analysis::predict(costs, lowered.trace).cycles) << plan_text(point);
+      ++fitting;
+    }
+  }
+  RecordProperty("do_not_fit_by_other_tiles", static_cast<int>(too_large));
+  EXPECT_GT(fitting, 60u);
+  EXPECT_GT(by_first_tiles, 60u);
+}
+
+/// A plan that is asked for again plays nothing, and one with other chunks only what it has of its own.
+TEST(PlanPredictor, StepsArePlayedOnce) {
+  Ground ground;
+  ground.fixture.set_degrees(2, 2, 2);
+  const models::HardwareModel hardware = models::resolve_hardware(ground.fixture.wafer, {}, {});
+  const auto policy = topology::make_routing_policy("xy", ground.mesh);
+  analysis::ReplayMemory memory;
+  const auto play = [&](analysis::ReplayMemory* plays) {
+    const workloads::LoweredPlan lowered = workloads::lower({ground.fixture.model, ground.fixture.training, ground.fixture.plan,
+                                                             ground.fixture.placement, hardware, ground.mesh});
+    analysis::StepCosts costs({lowered.trace, lowered.mapping, ground.fixture.plan, hardware, ground.mesh, *policy,
+                               models::CostModel::alpha_beta_contention, 1, plays});
+    return analysis::predict(costs, lowered.trace).cycles;
+  };
+  EXPECT_EQ(play(&memory), play(nullptr));
+  const std::size_t plays = memory.plays();
+  EXPECT_GT(plays, 4u);
+  play(&memory);
+  EXPECT_EQ(memory.plays(), plays);
+  ground.fixture.training.global_batch *= 2;
+  EXPECT_EQ(play(&memory), play(nullptr));
+  EXPECT_EQ(memory.plays(), plays);
+  ground.fixture.plan.schedule = PipelineSchedule::interleaved;
+  ground.fixture.plan.virtual_stages = 2;
+  analysis::ReplayMemory alone;
+  EXPECT_EQ(play(&memory), play(nullptr));
+  EXPECT_EQ(play(&alone), play(nullptr));
+  EXPECT_LT(memory.plays() - plays, alone.plays());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "tests/sim/random_plan.h"
 #include "tests/workloads/lowering_fixture.h"
 #include "topology/routing_policy.h"
+#include "workloads/first_tiles.h"
 
 /// Predicted iterations against simulated ones.
 namespace wafersim::test {
@@ -126,7 +127,7 @@ TEST(Prediction, OrdersRandomPlansAsTheSimulationDoes) {
     const workloads::LoweredPlan lowered = plan.lower(hardware, mesh);
     const workloads::LoweringInput input{plan.fixture.model,     plan.fixture.training, plan.fixture.plan,
                                          plan.fixture.placement, hardware,              mesh};
-    const workloads::MemoryBound few = workloads::first_tiles_bound(input, lowered.mapping);
+    const workloads::MemoryBound few = workloads::FirstTiles().bound(input);
     EXPECT_LE(few.peak_bytes, lowered.memory.peak_bytes) << plan.text;
     EXPECT_TRUE(few.fits || !lowered.memory.fits) << plan.text;
     for (std::size_t c = 0; c < few.by_class.size(); ++c) EXPECT_LE(few.by_class[c], lowered.memory.by_class[c]) << plan.text;

@@ -158,7 +158,8 @@ TEST(ScheduleCycles, ActivationsOfPassesInFlight) {
       for (int stage = 0; stage < p; ++stage) {
         const auto at = static_cast<std::size_t>(stage);
         const Bytes grown = many.activations[at] - base.activations[at];
-        const auto more = [&](auto count) { return static_cast<Bytes>(count(shape, stage) - count(one, stage)); };
+        using Count = std::int32_t (&)(const PipelineShape&, int);
+        const auto more = [&](Count count) { return static_cast<Bytes>(count(shape, stage) - count(one, stage)); };
         if (stage == 0 || !splits_backward(schedule)) {
           EXPECT_EQ(grown, more(passes_in_flight) * saved) << describe(shape) << stage;
         } else {
