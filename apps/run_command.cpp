@@ -108,6 +108,7 @@ void check_checkpoints(const RunArguments& arguments, const PreparedRun& run) {
   };
   if (arguments.messages) refuse_option("a run with --messages cannot be taken up again: its log is not kept");
   if (arguments.timeline.wanted) refuse_option("a run with --timeline cannot be taken up again: its timeline is not kept");
+  if (wants_report(arguments)) refuse_option("a run with --report cannot be taken up again: its loads over time are not kept");
   if (arguments.critical_path) refuse_option("a run with --critical-path cannot be taken up again: its causes are not kept");
   if (run.hardware.fidelity == models::Fidelity::flit) {
     refuse_option("the state of the flit engine cannot be kept (network.fidelity: flit); take packet or ideal");
@@ -124,11 +125,8 @@ struct Streams {
 };
 
 void connect(Streams& streams, sim::SimulationOptions& options) {
-  if (streams.messages || streams.timeline) {
-    options.on_message = [&streams](const sim::MessageRecord& message) {
-      if (streams.messages) streams.messages->add(message);
-      if (streams.timeline) streams.timeline->add(message);
-    };
+  if (streams.messages) {
+    options.on_message = [&messages = *streams.messages](const sim::MessageRecord& message) { messages.add(message); };
   }
   if (streams.wave) {
     options.watch = {streams.wave_tiles, [&wave = *streams.wave](Cycle at, TileId tile, const sim::RouterSample& sample) {
@@ -140,7 +138,8 @@ void connect(Streams& streams, sim::SimulationOptions& options) {
     options.observer = {streams.timeline_tiles, [&timeline](const sim::OperationRecord& operation) { timeline.add(operation); },
                         [&timeline](TileId tile, Cycle cycle, const sim::MemoryLevels& levels) {
                           timeline.add(tile, cycle, levels);
-                        }};
+                        },
+                        [&timeline](const sim::MessageRecord& message) { timeline.add(message); }};
   }
 }
 

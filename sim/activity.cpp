@@ -25,6 +25,13 @@ std::size_t step_row(std::int32_t stage, std::size_t row) {
   return static_cast<std::size_t>(stage) * kStepRows + row;
 }
 
+/// Makes the last of spans longer by one that goes on with the same.
+bool extend(std::vector<TileSpans::Span>& spans, const TileSpans::Span& more) {
+  if (spans.empty() || spans.back().what != more.what || spans.back().to != more.from) return false;
+  spans.back().to = more.to;
+  return true;
+}
+
 /// `span` begins when it likes and ends last of all so far; spans that it touches become one with it.
 void merge(std::vector<TileSpans::Span>& spans, TileSpans::Span span) {
   while (!spans.empty() && spans.back().to >= span.from) {
@@ -93,6 +100,12 @@ void CycleHistogram::add(Cycle value) {
   ++counts_[index];
 }
 
+void CycleHistogram::repeat_since(const CycleHistogram& before, std::uint64_t times) {
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    counts_[i] += (counts_[i] - (i < before.counts_.size() ? before.counts_[i] : 0)) * times;
+  }
+}
+
 std::vector<CycleHistogram::Class> CycleHistogram::classes() const {
   std::vector<Class> result;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
@@ -105,8 +118,16 @@ void TileActivity::charge(CycleKind kind, Cycle from, Cycle to) {
   if (from >= to) return;
   all_.windows_.charge(tile_, kind, from, to);
   all_.steps_[step_][static_cast<std::size_t>(kind)] += to - from;
-  if (spans_ != nullptr) add_span(kind, from, to);
-  if (bubbles_ != nullptr && kind == CycleKind::bubble) add_bubble(from, to);
+  if (spans_ != nullptr || (bubbles_ != nullptr && kind == CycleKind::bubble)) {
+    const TileSpans::Span span{from, to, static_cast<std::uint8_t>(kind)};
+    if (all_.period_ && !extend(period_, span)) period_.push_back(span);
+    keep(span);
+  }
+}
+
+void TileActivity::keep(const TileSpans::Span& span) {
+  if (spans_ != nullptr) add_span(span);
+  if (bubbles_ != nullptr && span.what == static_cast<std::uint8_t>(CycleKind::bubble)) add_bubble(span.from, span.to);
 }
 
 void TileActivity::at_step(StepKind kind, Pass pass) {
@@ -123,13 +144,11 @@ void TileActivity::operation(OpKind kind, std::uint32_t work, Cycle cycles) {
   ++sum.count;
 }
 
-void TileActivity::add_span(CycleKind kind, Cycle from, Cycle to) {
+void TileActivity::add_span(const TileSpans::Span& span) {
   std::vector<TileSpans::Span>& spans = spans_->core;
-  const auto what = static_cast<std::uint8_t>(kind);
-  if (!spans.empty() && spans.back().what == what && spans.back().to == from) {
-    spans.back().to = to;
-  } else if (spans_->complete && spans.size() < Activity::kMostSpans) {
-    spans.push_back({from, to, what});
+  if (extend(spans, span)) return;
+  if (spans_->complete && spans.size() < Activity::kMostSpans) {
+    spans.push_back(span);
   } else {
     spans_->complete = false;
   }
@@ -213,15 +232,20 @@ void Activity::message(const MessageRecord& message) {
   for (const TileId end : {message.source, message.destination}) {
     TileSpans* const spans = spans_of(end);
     if (spans == nullptr) continue;
-    auto& kept = message_spans_[static_cast<std::size_t>(spans - spans_.data())]
-                               [static_cast<std::size_t>(message.axis)];
-    merge(kept, {message.posted, message.received, static_cast<std::uint8_t>(message.axis)});
-    if (kept.size() > kMostSpans) {
-      kept.pop_back();
-      spans->complete = false;
-    }
+    const MessageSpan added{static_cast<std::size_t>(spans - spans_.data()),
+                            {message.posted, message.received, static_cast<std::uint8_t>(message.axis)}};
+    if (period_) period_->message_spans.push_back(added);
+    add_message_span(added);
     if (message.source == message.destination) break;
   }
+}
+
+void Activity::add_message_span(const MessageSpan& added) {
+  auto& kept = message_spans_[added.tile][added.span.what];
+  merge(kept, added.span);
+  if (kept.size() <= kMostSpans) return;
+  kept.pop_back();
+  spans_[added.tile].complete = false;
 }
 
 std::vector<OperationMeasurement> Activity::take_operations() const {

@@ -31,8 +31,13 @@ class TileActivity {
   void keep_bubbles(GroupBubbles& bubbles) { bubbles_ = &bubbles; }
 
  private:
-  void add_span(CycleKind kind, Cycle from, Cycle to);
+  friend class Activity;
+
+  void keep(const TileSpans::Span& span);
+  void add_span(const TileSpans::Span& span);
   void add_bubble(Cycle from, Cycle to);
+  void repeat_period(Cycle length, std::uint64_t times);
+  bool is_full() const;
 
   Activity& all_;
   std::size_t tile_;  ///< among the used ones
@@ -40,6 +45,7 @@ class TileActivity {
   std::size_t step_ = 0;  ///< into the table of Activity
   TileSpans* spans_ = nullptr;
   GroupBubbles* bubbles_ = nullptr;
+  std::vector<TileSpans::Span> period_;  ///< kept of the period that comes again
 };
 
 /// The times of operations of one work and kind.
@@ -63,14 +69,39 @@ class Activity {
   LoadWindows& windows() { return windows_; }
   void message(const MessageRecord& message);
 
+  // Periods that come again, see Recorders and LoadWindows.
+  void begin_period(Cycle start, Cycle length, std::uint64_t times, std::vector<LinkLoad> so_far);
+  void end_period(const std::vector<LinkLoad>& so_far);
+  void drop_period();
+
+  /// Where something lies in a replica, and where in another one.
+  using Moves = std::vector<std::pair<std::size_t, std::size_t>>;
+  /// The first replica is all that was recorded, and the others did the same: used tiles, and links, as they are numbered here.
+  void copy_first_replica(const Moves& tiles, const Moves& links);
+
   ActivityMeasurement take(Cycle end);
 
  private:
   friend class TileActivity;
+  struct MessageSpan {
+    std::size_t tile = 0;  ///< among the chosen ones
+    TileSpans::Span span;
+  };
+  /// What comes again, and what had been added up before it.
+  struct Period {
+    Cycle length = 0;
+    std::uint64_t times = 0;
+    std::vector<CyclesByKind> steps;
+    std::vector<OperationSum> operations;
+    std::array<MessageStatistics, workloads::kAxes + 1> messages;
+    std::vector<MessageSpan> message_spans;  ///< in order of reception
+  };
   static constexpr std::size_t kMostSpans = std::size_t{1} << 16;
   static constexpr std::size_t kMostBubbles = std::size_t{1} << 12;
 
   TileSpans* spans_of(TileId tile);
+  void repeat_sums(const Period& period);
+  void add_message_span(const MessageSpan& added);
   std::vector<OperationMeasurement> take_operations() const;
 
   const workloads::Trace& trace_;
@@ -83,6 +114,7 @@ class Activity {
   std::vector<GroupBubbles> bubbles_;  ///< by group
   /// Messages of a chosen tile by axis, merged as they come, in order of reception.
   std::vector<std::array<std::vector<TileSpans::Span>, workloads::kAxes + 1>> message_spans_;
+  std::unique_ptr<Period> period_;  ///< that will come again
 };
 
 }  // namespace wafersim::sim

@@ -153,6 +153,8 @@ class Calendar : public sc_core::sc_module {
     sample_at_ = first;
     sampler_ = std::move(sampler);
   }
+  /// From when on it is to be called, if not earlier.
+  void sample_by(Cycle at) { sample_at_ = std::min(sample_at_, at); }
   /// Called at the begin (`over` false) and at the end of each busy cycle.
   void watch(std::function<void(Cycle now, bool over)> watch) { watch_ = std::move(watch); }
   /// No cycle after this one is run.

@@ -40,13 +40,15 @@ void Folding::watch(std::vector<Tile*> tiles) {
   recurrence_.reset();
   if (!fold_ || parts_.draws) return;
   recurrence_ = std::make_unique<Recurrence>(
-      RecurrenceParts{state_, parts_.calendar, parts_.trace, parts_.recorder, parts_.shared, parts_.timelines}, std::move(tiles), parts_.eager);
+      RecurrenceParts{state_, parts_.calendar, parts_.trace, parts_.recorder, parts_.shared, parts_.recorders}, std::move(tiles),
+      parts_.eager);
 }
 
 void Folding::start() {
   if (fold_ && parts_.trace.trace().replicas > 1) {
     find_replicas();
-    alone_ = replicas_->obstacle().empty();
+    recording_obstacle_ = replicas_->obstacle().empty() ? parts_.recorders.obstacle(*replicas_) : "";
+    alone_ = obstacle().empty();
   }
   if (alone_) {
     for (std::size_t replica = 1; replica < static_cast<std::size_t>(replicas_->count()); ++replica) {
@@ -93,7 +95,8 @@ void Folding::unfold() {
   if (!alone_) return;
   alone_ = false;
   const std::vector<Tile*> first = tiles_of(0);
-  const std::vector<char> bytes = state_.save(first);
+  const ExactState state = state_.save(first);
+  std::vector<NamedRecords> under_way(static_cast<std::size_t>(replicas_->count()));
   std::uint64_t operations = 0;
   for (const Tile* tile : first) operations += tile->trace_core()->operations();
   for (std::size_t replica = 1; replica < static_cast<std::size_t>(replicas_->count()); ++replica) {
@@ -101,13 +104,11 @@ void Folding::unfold() {
     StateShift shift;
     shift.tiles = moved;
     const std::vector<Tile*> tiles = tiles_of(replica);
-    state_.add(bytes, tiles, shift);
+    under_way[replica] = state_.add(state.bytes, tiles, shift);
     parts_.shared.operations_done += operations;
     folded_operations_ += operations;
-    for (std::size_t i = 0; i < tiles.size() && !parts_.timelines.empty(); ++i) {
-      parts_.timelines[tiles[i]->used_index] = parts_.timelines[first[i]->used_index];
-    }
   }
+  parts_.recorders.copy_first_replica(*replicas_, state.named, under_way);
   parts_.recorder.copy_first_replica(replicas_->count(), parts_.trace.trace().pipeline_stages);
   watch(state_.tiles());
 }
@@ -122,14 +123,14 @@ void Folding::visit_run(Archive& archive) {
   archive.plain(done_.period_cycles);
   archive.plain(done_.replicas_folded);
   parts_.recorder.visit(archive);
-  for (MemoryTimeline& timeline : parts_.timelines) timeline.visit(archive);
+  parts_.recorders.visit(archive);
 }
 
 std::vector<char> Folding::save() {
   settle_trains();
   watch(active());  // which also adds up what was folded so far
   Cycle now = parts_.calendar.current();
-  std::vector<char> tiles = state_.save(active());
+  std::vector<char> tiles = state_.save(active()).bytes;
   StateWriter writer(parts_.network, now);
   writer.plain(now);
   visit_run(writer);
@@ -166,9 +167,11 @@ FoldMeasurement Folding::measurement() const {
   const std::uint64_t all = parts_.shared.operations_done;
   if (all != 0) out.fraction = static_cast<double>(folded) / static_cast<double>(all);
   if (!fold_) return out;
-  if (replicas_ && !replicas_->obstacle().empty()) out.stopped_by.push_back("replicas: " + replicas_->obstacle());
+  if (replicas_ && !obstacle().empty()) out.stopped_by.push_back("replicas: " + obstacle());
   if (parts_.draws) {
     out.stopped_by.push_back("periods: packets draw their ways");
+  } else if (recurrence_ && recurrence_->too_much_recorded()) {
+    out.stopped_by.push_back("periods: too much is recorded in one to be told again");
   } else if (out.skipped_periods == 0) {
     const bool recurred = recurrence_ && recurrence_->seen_again();
     out.stopped_by.push_back(recurred ? "periods: the programs do not go on alike where the state recurs"

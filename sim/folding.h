@@ -19,7 +19,7 @@ struct FoldingParts {
   const CompiledTrace& trace;
   StepRecorder& recorder;
   SharedByCores& shared;
-  std::vector<MemoryTimeline>& timelines;  ///< by used tile, or none
+  Recorders& recorders;
   const topology::Mesh& mesh;
   bool draws;  ///< packets draw their ways
   bool eager;
@@ -50,6 +50,8 @@ class Folding final : public StepObserver {
   void watch(std::vector<Tile*> tiles);
   void find_replicas();
   bool passed_last_alone() const;
+  /// Why replicas are not simulated as one.
+  const std::string& obstacle() const { return replicas_->obstacle().empty() ? recording_obstacle_ : replicas_->obstacle(); }
   std::vector<Tile*> tiles_of(std::size_t replica) const;
   std::vector<Tile*> active() const;
   template <class Archive>
@@ -59,6 +61,7 @@ class Folding final : public StepObserver {
   bool fold_;
   WaferState state_;
   std::optional<Replicas> replicas_;
+  std::string recording_obstacle_;
   std::unique_ptr<Recurrence> recurrence_;
   bool alone_ = false;        ///< only the first replica runs
   bool meets_ = false;        ///< it meets the others in one of the next cycles

@@ -57,7 +57,7 @@ std::vector<Cell> first_of_rows(const std::vector<Cell>& cells, std::size_t capa
 LoadWindows::LoadWindows(std::size_t tiles, std::size_t links, Cycle cycles)
     : capacity_(windows_for(tiles, links)),
       shift_(std::max(kFirstShift, static_cast<unsigned>(std::bit_width(cycles / capacity_)))),
-      next_sample_(Cycle{1} << shift_),
+      window_end_(Cycle{1} << shift_),
       tiles_(tiles * capacity_),
       links_(links * capacity_),
       last_(links) {}
@@ -66,32 +66,121 @@ void LoadWindows::charge(std::size_t tile, CycleKind kind, Cycle from, Cycle to)
   if (from >= to) return;
   while (window_of(to - 1) >= capacity_) widen();
   const auto column = static_cast<std::size_t>(kind);
+  if (period_) charge_again(tile, column, from, to);
   while (from < to) {
-    const std::size_t window = window_of(from);
-    const Cycle until = std::min(to, Cycle{window + 1} << shift_);
-    tiles_[tile * capacity_ + window][column] += until - from;
+    const Cycle until = std::min(to, end_of_window(from));
+    tiles_[tile * capacity_ + window_of(from)][column] += until - from;
     from = until;
   }
 }
 
+/// In all repetitions, window by window: each gets what all of them charge before its end, less what they do before its start.
+void LoadWindows::charge_again(std::size_t tile, std::size_t kind, Cycle from, Cycle to) {
+  const Cycle first = from + period_->length;
+  const Cycle last = to + period_->length * period_->times;
+  CyclesByKind* const row = &period_->tiles[tile * capacity_];
+  const Cycle length = Cycle{1} << shift_;
+  const Cycle whole_periods = length / period_->length, rest = length % period_->length;
+  Cycle before = 0;
+  Cycle end = end_of_window(first);
+  // From the start of a repetition to the window's end: so many before it, and so far into it.
+  std::uint64_t repetitions = (end - first) / period_->length;
+  Cycle into = (end - first) % period_->length;
+  for (std::size_t window = window_of(first); end < last; ++window, end += length) {
+    const Cycle charged = repetitions * (to - from) + std::min(into, to - from);
+    row[window][kind] += charged - before;
+    before = charged;
+    repetitions += whole_periods;
+    into += rest;
+    if (into < period_->length) continue;
+    into -= period_->length;
+    ++repetitions;
+  }
+  row[window_of(last - 1)][kind] += period_->times * (to - from) - before;
+}
+
+Cycle LoadWindows::next_sample() const {
+  if (!period_ || period_->sampled == period_->samples.size()) return window_end_;
+  return std::min(window_end_, period_->samples[period_->sampled]);
+}
+
 void LoadWindows::add_link(std::size_t link, const LinkLoad& so_far) {
-  LinkLoad& cell = links_[link * capacity_ + window_of(next_sample_ - 1)];
+  const Cycle at = next_sample();
+  if (period_ && period_->sampled < period_->samples.size() && period_->samples[period_->sampled] == at) {
+    period_->links[period_->sampled * last_.size() + link] = so_far;
+  }
+  if (at == window_end_) add_to_window(link, so_far);
+}
+
+void LoadWindows::add_to_window(std::size_t link, const LinkLoad& so_far) {
+  LinkLoad& cell = links_[link * capacity_ + window_of(window_end_ - 1)];
   cell.busy += so_far.busy - last_[link].busy;
   cell.queued += so_far.queued - last_[link].queued;
   last_[link] = so_far;
 }
 
 void LoadWindows::sampled() {
-  sampled_until_ = next_sample_;
-  next_sample_ = Cycle{window_of(sampled_until_) + 1} << shift_;
-  if (window_of(next_sample_ - 1) >= capacity_) widen();
+  const Cycle at = next_sample();
+  if (period_ && period_->sampled < period_->samples.size() && period_->samples[period_->sampled] == at) ++period_->sampled;
+  if (at == window_end_) next_window();
+}
+
+void LoadWindows::next_window() {
+  sampled_until_ = window_end_;
+  window_end_ = end_of_window(sampled_until_);
+  if (window_of(window_end_ - 1) >= capacity_) widen();
 }
 
 void LoadWindows::widen() {
   ++shift_;
   merge_pairs(tiles_, capacity_);
   merge_pairs(links_, capacity_);
-  next_sample_ = Cycle{window_of(sampled_until_) + 1} << shift_;
+  window_end_ = end_of_window(sampled_until_);
+}
+
+void LoadWindows::begin_period(Cycle start, Cycle length, std::uint64_t times, std::vector<LinkLoad> so_far) {
+  const Cycle end = start + length * (times + 1);
+  // The run goes on at least so long. From here on windows stay as they are until the period ends.
+  while (window_of(end) >= capacity_) widen();
+  period_ = std::make_unique<Period>(Period{start, length, times, {}, std::move(so_far), {}, 0, {}});
+  period_->tiles.resize(tiles_.size());
+  for (Cycle window_end = end_of_window(start + length); window_end <= end; window_end += Cycle{1} << shift_) {
+    period_->samples.push_back(start + 1 + (window_end - start - 1) % length);
+  }
+  std::sort(period_->samples.begin(), period_->samples.end());
+  period_->samples.erase(std::unique(period_->samples.begin(), period_->samples.end()), period_->samples.end());
+  period_->links.resize(period_->samples.size() * last_.size());
+}
+
+void LoadWindows::end_period(const std::vector<LinkLoad>& so_far) {
+  const std::unique_ptr<Period> period = std::move(period_);
+  require_invariant(period->sampled == period->samples.size(), "links were not sampled where windows end in later periods");
+  for (std::size_t i = 0; i < tiles_.size(); ++i) add(tiles_[i], period->tiles[i]);
+  const auto repeated = [&](std::size_t link, std::uint64_t times) {
+    return LinkLoad{(so_far[link].busy - period->at_start[link].busy) * times,
+                    (so_far[link].queued - period->at_start[link].queued) * times};
+  };
+  const Cycle end = period->start + period->length * (period->times + 1);
+  while (window_end_ <= end) {
+    const std::uint64_t repetition = (window_end_ - period->start - 1) / period->length;
+    const Cycle like = window_end_ - repetition * period->length;
+    const auto sample = std::lower_bound(period->samples.begin(), period->samples.end(), like) - period->samples.begin();
+    for (std::size_t link = 0; link < last_.size(); ++link) {
+      LinkLoad load = period->links[static_cast<std::size_t>(sample) * last_.size() + link];
+      add(load, repeated(link, repetition));
+      add_to_window(link, load);
+    }
+    next_window();
+  }
+}
+
+void LoadWindows::copy_tile(std::size_t from, std::size_t to) {
+  std::copy_n(&tiles_[from * capacity_], capacity_, &tiles_[to * capacity_]);
+}
+
+void LoadWindows::copy_link(std::size_t from, std::size_t to) {
+  std::copy_n(&links_[from * capacity_], capacity_, &links_[to * capacity_]);
+  last_[to] = last_[from];
 }
 
 WindowMeasurement LoadWindows::take(Cycle end) const {

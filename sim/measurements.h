@@ -161,6 +161,8 @@ struct OperationMeasurement {
 class CycleHistogram {
  public:
   void add(Cycle value);
+  /// What has been added since it was `before` comes so many times more.
+  void repeat_since(const CycleHistogram& before, std::uint64_t times);
   struct Class {
     Cycle from = 0;
     Cycle to = 0;  ///< the largest

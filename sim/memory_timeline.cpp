@@ -19,7 +19,7 @@ MemoryTimeline::MemoryTimeline(const MemoryLevels& start, std::size_t most_rows,
 }
 
 void MemoryTimeline::change(Cycle cycle, const MemoryLevels& levels) {
-  if (keeps_changes_) changes_.push_back({cycle, levels});
+  if (in_period_) changes_.push_back({cycle, levels});
   if (cycle < window_end_) {
     Entry& entry = entries_.back();
     entry.highest = largest(entry.highest, levels);
@@ -33,6 +33,19 @@ void MemoryTimeline::change(Cycle cycle, const MemoryLevels& levels) {
   // Windows with a peak that does not last have a second row, for what comes after it.
   while (entries_.size() > (window_ == 1 ? most_rows_ : most_rows_ / 2)) widen();
   window_end_ = entries_.back().start + window_;
+}
+
+void MemoryTimeline::end_period(Cycle length, std::uint64_t times) {
+  const std::vector<Change> changes = std::move(changes_);
+  drop_period();
+  for (std::uint64_t k = 1; k <= times && !changes.empty(); ++k) {
+    for (const Change& each : changes) change(each.cycle + length * k, each.levels);
+  }
+}
+
+void MemoryTimeline::drop_period() {
+  in_period_ = false;
+  changes_ = {};
 }
 
 /// Puts an entry of the same or a shorter window behind the first `count`, or into the last of them; returns how many they

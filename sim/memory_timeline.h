@@ -20,13 +20,11 @@ class MemoryTimeline {
   /// Cycle `cycle` ends with these levels; cycles ascending.
   void change(Cycle cycle, const MemoryLevels& levels);
 
-  struct Change {
-    Cycle cycle = 0;
-    MemoryLevels levels;
-  };
-  /// From now on the calls of change() are kept, too.
-  void keep_changes() { keeps_changes_ = true; }
-  std::vector<Change>& changes() { return changes_; }
+  // Periods that come again, see Recorders.
+  void begin_period() { in_period_ = true; }
+  /// What changed since then changes `times` times more, each `length` cycles later.
+  void end_period(Cycle length, std::uint64_t times);
+  void drop_period();
 
   /// The levels before the first step, the rows, the levels when the run ends in cycle `end`.
   std::vector<MemoryRow> rows(Cycle end) const;
@@ -41,6 +39,10 @@ class MemoryTimeline {
     MemoryLevels highest;  ///< at the end of a cycle of the window
     MemoryLevels last;     ///< at the end of the window
   };
+  struct Change {
+    Cycle cycle = 0;
+    MemoryLevels levels;
+  };
 
   std::size_t put(const Entry& entry, std::size_t count);
   void widen();
@@ -50,8 +52,8 @@ class MemoryTimeline {
   Cycle window_;
   Cycle window_end_ = 0;  ///< of the last entry
   std::vector<Entry> entries_;
-  bool keeps_changes_ = false;
-  std::vector<Change> changes_;
+  bool in_period_ = false;
+  std::vector<Change> changes_;  ///< in the period
 };
 
 }  // namespace wafersim::sim

@@ -1,7 +1,6 @@
 #include "sim/path_recorder.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 
@@ -23,48 +22,6 @@ PathKind kind_of(workloads::OpKind kind) {
   return kind == workloads::OpKind::reduce ? PathKind::reduce : PathKind::vector;
 }
 
-/// A part of a node, from `from` to the end of `segment`; nothing without cycles.
-void add_backwards(std::vector<PathSegment>& segments, PathSegment segment, PathKind kind, Cycle from) {
-  if (segment.to == from) return;
-  segment.kind = kind;
-  segment.from = from;
-  segments.push_back(segment);
-}
-
-/// What a node stands for, that starts at `from`, the last segment first.
-void add_backwards(std::vector<PathSegment>& segments, const PathNode& node, Cycle from) {
-  PathSegment segment;
-  segment.to = node.to;
-  segment.axis = node.axis;
-  segment.tile = node.tile;
-  const Cycle first_end = from + node.number, second_end = first_end + node.link;
-  if (!is_operation(node.kind)) {
-    segment.destination = node.other;
-    if (node.parts) {
-      add_backwards(segments, segment, PathKind::wire, second_end);
-      segment.to = second_end;
-      add_backwards(segments, segment, PathKind::injection_room, first_end);
-      segment.to = first_end;
-      return add_backwards(segments, segment, node.kind, from);
-    }
-    if (is_at_link(node.kind)) segment.link = static_cast<topology::LinkId>(node.number);
-    if (node.kind == PathKind::wire) segment.router_cycles = node.number;
-    segment.link_cycles = node.link;
-    return add_backwards(segments, segment, node.kind, from);
-  }
-  segment.step = node.other;
-  if (node.parts) {
-    segment.computed = node.number;
-    add_backwards(segments, segment, PathKind::memory_wait, second_end);
-    segment.to = second_end;
-    add_backwards(segments, segment, PathKind::memory_stall, first_end);
-    segment.to = first_end;
-    segment.computed = 0;
-  }
-  segment.operations = node.parts ? 1 : static_cast<std::uint32_t>(node.number);
-  add_backwards(segments, segment, node.kind, from);
-}
-
 /// A node of a message, of no kind and length yet.
 PathNode node_of(const Message& message) {
   PathNode node;
@@ -74,31 +31,7 @@ PathNode node_of(const Message& message) {
   return node;
 }
 
-/// Operations of a step one after the other become one segment: which of them lie in one node depends on who
-/// else held it.
-void join_operations(std::vector<PathSegment>& segments) {
-  std::vector<PathSegment> joined;
-  for (const PathSegment& segment : segments) {
-    PathSegment* const last = joined.empty() ? nullptr : &joined.back();
-    if (last != nullptr && is_operation(segment.kind) && last->kind == segment.kind &&
-        last->axis == segment.axis && last->tile == segment.tile && last->step == segment.step) {
-      last->to = segment.to;
-      last->operations += segment.operations;
-    } else {
-      joined.push_back(segment);
-    }
-  }
-  segments = std::move(joined);
-}
-
 }  // namespace
-
-const char* to_string(PathKind kind) {
-  constexpr std::array<const char*, kPathKinds> kNames = {
-      "matrix", "vector",          "reduce",         "memory_stall", "memory_wait", "overhead",
-      "wire",   "injection_queue", "injection_room", "link_queue",   "link_room",   "ejection_queue"};
-  return kNames.at(static_cast<std::size_t>(kind));
-}
 
 void CorePath::completed(std::uint64_t token) { completions_.push_back({token, all_.cause}); }
 
@@ -182,17 +115,6 @@ PathRecorder::PathRecorder(const CompiledTrace& trace, const NetworkContext& net
 }
 
 template <class Visit>
-void CorePath::visit_ends(const Visit& visit) {
-  visit(cause_);
-  visit(opened_);
-  for (Noted* const list : {&completions_, &ready_, &results_}) {
-    for (auto& [key, path] : *list) visit(path);
-  }
-  for (Started& started : started_) visit(started.path);
-  for (Freed& freed : freed_) visit(freed.path);
-}
-
-template <class Visit>
 void PathRecorder::visit_ends(const Visit& visit) {
   visit(last_);
   visit(cause);
@@ -209,11 +131,16 @@ void PathRecorder::visit_ends(const Visit& visit) {
   for (std::vector<StreamPacket>& packets : streams_) {
     for (StreamPacket& packet : packets) visit(packet.path);
   }
+  for (Period& period : periods_) {
+    for (PathRef& end : period.ends) visit(end);
+  }
 }
 
 void PathRecorder::collect() {
   for (VcWay& vc : vcs_) {
-    if (vc.message != kNil && !messages_[vc.message].under_way) vc = {};
+    if (vc.message == kNil) continue;
+    const MessageWay& message = messages_[vc.message];
+    if (!message.under_way || message.serial != vc.serial) vc = {};
   }
   tree_.collect([this](const auto& visit) { visit_ends(visit); });
 }
@@ -224,20 +151,6 @@ void PathRecorder::step_closed(const PathRef& path, TileId tile, Cycle now) {
   last_ = path;
   last_end_ = now;
   last_tile_ = tile;
-}
-
-PathMeasurement PathRecorder::take(Cycle end) const {
-  PathMeasurement result;
-  result.complete = !tree_.full();
-  if (!result.complete) return result;
-  require_invariant(last_.to == end, "the critical path is not as long as the run");
-  for (std::uint32_t index = last_.node; index != kNil; index = tree_[index].parent) {
-    const std::uint32_t parent = tree_[index].parent;
-    add_backwards(result.segments, tree_[index], parent == kNil ? 0 : tree_[parent].to);
-  }
-  std::reverse(result.segments.begin(), result.segments.end());
-  join_operations(result.segments);
-  return result;
 }
 
 /// What a way has come to since its last node becomes nodes: first what it waited in the NIC, last what it
@@ -310,6 +223,7 @@ void PathRecorder::posted(std::uint32_t message) {
   way.ready = cause;
   way.followed = {};
   way.under_way = true;
+  way.serial = ++serial_;
   way.has_injected = way.has_arrived = false;
   require_invariant(cause.to == network_.messages[message].posted, "a message was sent without a cause");
 }
@@ -332,6 +246,7 @@ void PathRecorder::injected(std::uint32_t message, std::uint32_t packet, const I
   whole.injected = way;
   whole.port_until = times.port_until;
   whole.has_injected = true;
+  packets_[packet].serial = whole.serial;
   packets_[packet].several = network_.messages[message].bytes > network_.hardware.packet_bytes;
 }
 
@@ -420,14 +335,14 @@ void PathRecorder::granted(std::uint32_t packet, const Grant& grant) {
   const std::uint32_t index = network_.packets[packet].message;
   VcWay* const ahead =
       mine.several ? &at(vcs_, std::size_t{grant.tile} * input_vcs_ + grant.input_vc) : nullptr;
-  if (ahead != nullptr && ahead->message == index && ahead->port_until > mine.way.at) {
+  if (ahead != nullptr && ahead->message == index && ahead->serial == mine.serial && ahead->port_until > mine.way.at) {
     mine.way = ahead->way;
     mine.way.at = std::min(ahead->port_until, grant.now);
   }
   // Behind others in its VC, and for the port.
   const Cycle queue_until = std::max(network_.packets[packet].bid_at, grant.others_until);
   wait_at_output(mine.way, queue_until, grant.now, grant.tile, grant.output, index);
-  if (ahead != nullptr) *ahead = {index, grant.port_until, mine.way};
+  if (ahead != nullptr) *ahead = {index, mine.serial, grant.port_until, mine.way};
 }
 
 void PathRecorder::head_sent(std::uint32_t packet, TileId tile, unsigned output, Cycle now, Cycle waited) {

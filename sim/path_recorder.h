@@ -17,6 +17,9 @@
 namespace wafersim::sim {
 
 class PathRecorder;
+class StateWriter;
+struct NamedRecords;
+struct StateShift;
 struct Train;
 
 /// What a core tells of why its operations start: what completed, became ready or freed an engine in the
@@ -57,7 +60,21 @@ class CorePath {
   void step_closed(Cycle now) const;
   /// Calls `visit` with the ends of all chains here.
   template <class Visit>
-  void visit_ends(const Visit& visit);
+  void visit_ends(const Visit& visit) {
+    visit(cause_);
+    visit(opened_);
+    for (Noted* const list : {&completions_, &ready_, &results_}) {
+      for (auto& [key, path] : *list) visit(path);
+    }
+    for (Started& started : started_) visit(started.path);
+    for (Freed& freed : freed_) visit(freed.path);
+  }
+  /// How many ends there are.
+  void write_relative(StateWriter& writer) const;
+  /// It is so many cycles later, but for the ends.
+  void move(Cycle by);
+  /// The core here did what another one did.
+  void copy(const CorePath& other);
   /// All that could start in this cycle has.
   void evaluated() {
     ready_.clear();
@@ -120,6 +137,26 @@ class PathRecorder {
   void step_closed(const PathRef& path, TileId tile, Cycle now);
   /// The path to the end of a run of `end` cycles; not complete when there were more nodes than are kept.
   PathMeasurement take(Cycle end) const;
+
+  // Of what is not simulated, see path_folds.cpp. `named` is what relative state has under way.
+  /// What relative state does not have and the path depends on.
+  void write_relative(StateWriter& writer) const;
+  void begin_period(const NamedRecords& named);
+  void end_period(const NamedRecords& named, const StateShift& one, std::uint64_t times);
+  void drop_period();
+  /// Messages and packets that had the numbers `from` have `to`, and it is so many cycles later.
+  void renumber(const NamedRecords& from, const NamedRecords& to, Cycle by);
+  /// Replica `number` did what the first one did: `moved` is by tile where that lies in it, `cores` which used tile which is.
+  struct Replica {
+    std::uint32_t number = 0;
+    const std::vector<TileId>& moved;
+    std::vector<std::pair<std::size_t, std::size_t>> cores;
+    const NamedRecords& from;
+    const NamedRecords& to;
+  };
+  void copy_first_replica(const Replica& replica);
+  /// To all of them.
+  void all_copied();
 
   // Of messages and packets, by their numbers in NetworkContext.
   /// Because of `cause`.
@@ -201,6 +238,7 @@ class PathRecorder {
     PathRef ready;
     PathRef followed;      ///< what the next packet waits for last
     Cycle port_until = 0;  ///< after the latest packet
+    std::uint32_t serial = 0;
     bool under_way = false;
     bool has_injected = false;
     bool has_arrived = false;
@@ -209,17 +247,32 @@ class PathRecorder {
   };
   struct PacketWay {
     Way way;
-    bool several = false;  ///< its message has other packets
+    std::uint32_t serial = 0;  ///< of its message
+    bool several = false;      ///< its message has other packets
   };
   /// The latest packet of a message of several that was granted an output from an input VC.
   struct VcWay {
     std::uint32_t message = kNil;
+    std::uint32_t serial = 0;  ///< of the message: its number may be another one's by now
     Cycle port_until = 0;
     Way way;
   };
   struct StreamPacket {
     Bytes end = 0;  ///< its last byte is that many from the first of the message
     PathRef path;
+  };
+
+  /// A period that is not simulated as often as it comes.
+  struct Period {
+    Cycle length = 0;
+    std::vector<std::uint32_t> steps;  ///< by tile: those of its program that it does in the period
+    std::vector<PathRef> ends;         ///< of all chains at its end, by number
+  };
+  /// Where a stretch of the path is, seen from the chain that stands for it.
+  struct Elsewhere {
+    const Period* period = nullptr;
+    std::uint64_t repetitions = 0;
+    const std::vector<TileId>* moved = nullptr;
   };
 
   /// Of the way of a packet of a train: it goes on to a stage, or was held up there by the packet ahead, and that one by
@@ -258,6 +311,19 @@ class PathRecorder {
   template <class Visit>
   void visit_ends(const Visit& visit);
 
+  /// The same ends in the same order in states that are equal.
+  template <class Visit>
+  void visit_numbered(const NamedRecords& named, const Visit& visit);
+  std::vector<std::uint32_t> places_of(const std::vector<std::uint32_t>& numbers) const;
+  std::uint32_t place_of(const VcWay& vc, const std::vector<std::uint32_t>& places) const;
+  static void write_way(StateWriter& writer, const Way& way);
+  PathRef repeated(std::size_t end, std::uint64_t times);
+  void come_from_replica(PathRef& path, std::uint32_t replica);
+  static void move(Way& way, const std::vector<TileId>& moved);
+
+  void add_stretch(std::vector<PathSegment>& segments, const PathNode& node, const Elsewhere& where) const;
+  std::uint32_t add_repetitions(std::vector<PathSegment>& segments, const PathNode& mark, Elsewhere where) const;
+
   const NetworkContext& network_;
   PathTree tree_;
   std::vector<CorePath> cores_;
@@ -270,6 +336,10 @@ class PathRecorder {
   unsigned input_vcs_;
   std::vector<std::vector<StreamPacket>> streams_;
   std::vector<TrainStep> steps_;  ///< of the way that is asked for
+  std::uint32_t serial_ = 0;      ///< of the latest message
+  std::vector<Period> periods_;
+  Cycle period_begun_ = 0;
+  std::vector<std::vector<TileId>> replicas_;  ///< by number: where the first one lies in it, by tile
 };
 
 }  // namespace wafersim::sim

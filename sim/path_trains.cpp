@@ -125,6 +125,7 @@ void PathRecorder::settled(const Train& train, Cycle cycle) {
     const TrainPlace& place = train.place(stage);
     VcWay& vc = at(vcs_, std::size_t{place.router->tile()} * input_vcs_ + place.input_vc);
     vc.message = train.message;
+    vc.serial = message.serial;
     vc.port_until = times.at(granted - 1, stage).free_at();
     make_way(vc.way, train, granted - 1, stage);
   }
@@ -133,6 +134,7 @@ void PathRecorder::settled(const Train& train, Cycle cycle) {
 void PathRecorder::placed(const Train& train, std::uint64_t number, std::size_t stage, std::uint32_t packet, bool arrived) {
   PacketWay& placed = at(packets_, packet);
   placed.several = true;
+  placed.serial = messages_[train.message].serial;
   make_way(placed.way, train, number, stage - 1);
   if (arrived) go_on(placed.way, train, stage);
 }

@@ -8,8 +8,8 @@ namespace wafersim::sim {
 namespace {
 
 bool same_operations(const PathNode& a, const PathNode& b) {
-  return is_operation(a.kind) && !a.parts && !b.parts && a.kind == b.kind && a.axis == b.axis &&
-         a.tile == b.tile && a.other == b.other;
+  return a.mark == PathMark::none && b.mark == PathMark::none && is_operation(a.kind) && !a.parts && !b.parts && a.kind == b.kind &&
+         a.axis == b.axis && a.tile == b.tile && a.other == b.other;
 }
 
 }  // namespace

@@ -17,6 +17,14 @@ struct PathRef {
   std::uint32_t node = kNil;
 };
 
+/// Nodes that stand for no stretch of time of their own.
+enum class PathMark : std::uint8_t {
+  none,
+  period,      ///< a chain ended here when a period began: its number, and that of the end (`link`)
+  repetition,  ///< what was not simulated: repetitions (`number`) of a period, the last of which leads to one of its ends (`link`)
+  replica      ///< what lies before it happened in another replica (`number`) likewise
+};
+
 /// A stretch of a chain, from the end of its parent (the start of the run, when it has none) to `to`.
 struct PathNode {
   Cycle to = 0;
@@ -32,8 +40,9 @@ struct PathNode {
   workloads::Axis axis = workloads::Axis::none;
   /// It has three parts. Of an operation: `kind`, memory_stall, memory_wait. Of a message that leaves its NIC:
   /// injection_queue (the kind), injection_room, wire.
-  bool parts = false;
-  bool alone = false;    ///< while nodes are collected: it has one child, and no chain ends here
+  bool parts : 1 = false;
+  bool alone : 1 = false;  ///< while nodes are collected: it has one child, and no chain ends here
+  PathMark mark : 6 = PathMark::none;
 };
 static_assert(sizeof(PathNode) == 40);
 
@@ -60,6 +69,15 @@ class PathTree {
     node.parent = path.node;
     path.node = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back(node);
+  }
+
+  /// Puts a mark at the end of a chain, which then has come to `mark.to`. Of repetitions: as its first node.
+  void put(PathRef& path, PathNode mark) {
+    path.to = mark.to;
+    if (full_) return;
+    mark.parent = mark.mark == PathMark::repetition ? kNil : path.node;
+    path.node = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back(mark);
   }
 
   /// It is time to collect: where no chain ends but in what `for_each_end` visits.

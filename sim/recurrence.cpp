@@ -42,11 +42,12 @@ Recurrence::Recurrence(const RecurrenceParts& parts, std::vector<Tile*> tiles, b
     if (place_.size() <= tile->id()) place_.resize(std::size_t{tile->id()} + 1);
     place_[tile->id()] = static_cast<std::uint32_t>(used_.size());
     used_.push_back(tile);
-    if (parts.timelines.empty()) continue;
-    timelines_.push_back(&parts.timelines[tile->used_index]);
-    timelines_.back()->keep_changes();
   }
   choose_anchor();
+}
+
+Recurrence::~Recurrence() {
+  if (recording_) parts_.recorders.drop_period();
 }
 
 /// The kind of step that the first tile does most often.
@@ -69,10 +70,15 @@ bool Recurrence::step_done(const workloads::TileBinding& binding, std::uint32_t 
   if (!moments_.empty()) done_.push_back({&binding, index, times});
   if (&binding != anchor_) return false;
   if (kind_of(parts_.trace.trace().programs[binding.program].steps[index]) != kind_of(*anchor_step_)) return false;
-  const std::uint64_t price = eager_ ? 0 : bytes_at_look_ * (1 + misses_ / kPatience);
-  if ((parts_.calendar.events() - events_at_look_) * kBytesPerEvent < price) return false;
+  if (recording_ ? parts_.calendar.current() != recording_->end : !may_look()) return false;
   anchored_ = index;
   return true;
+}
+
+/// Enough has happened since the last look for another one to be cheap.
+bool Recurrence::may_look() const {
+  const std::uint64_t price = eager_ ? 0 : bytes_at_look_ * (1 + misses_ / kPatience);
+  return (parts_.calendar.events() - events_at_look_) * kBytesPerEvent >= price;
 }
 
 Recurrence::Moment Recurrence::moment() {
@@ -82,12 +88,11 @@ Recurrence::Moment Recurrence::moment() {
   now.microbatch = std::max(step.microbatch, 0);
   now.iteration = step.iteration;
   now.mixed_arrivals = parts_.shared.mixed_arrivals;
-  now.state = parts_.state.relative(tiles_, now.microbatch, now.iteration);
+  now.state = parts_.state.relative(tiles_, now.microbatch, now.iteration, parts_.recorders.any());
   now.hash = hash_of(now.state.bytes);
   now.positions.reserve(used_.size());
   for (const Tile* tile : used_) now.positions.push_back({tile->trace_core()->next_step(), tile->trace_core()->oldest_step()});
   now.done = done_.size();
-  for (MemoryTimeline* timeline : timelines_) now.changes.push_back(timeline->changes().size());
   now.first_of_iteration =
       parts_.trace.trace().iterations > 2 && std::exchange(last_iteration_, now.iteration) != now.iteration;
   return now;
@@ -97,6 +102,7 @@ void Recurrence::look() {
   Moment now = moment();
   events_at_look_ = parts_.calendar.events();
   bytes_at_look_ = now.state.bytes.size();
+  if (recording_) return end_recording(now);
   ++looks_;
   ++misses_;
   for (auto before = moments_.rbegin(); before != moments_.rend(); ++before) {
@@ -105,12 +111,35 @@ void Recurrence::look() {
     misses_ = 0;
     const std::uint64_t periods = periods_ahead(*before, now);
     if (periods == 0) continue;
-    skip(*before, now, periods);
-    // Later moments would lie in what was skipped; starts of iterations are still behind.
-    moments_.remove_if([](const Moment& moment) { return !moment.first_of_iteration; });
-    return forget_log();
+    if (!parts_.recorders.any()) return skip_from(*before, now, periods);
+    if (periods == 1) continue;
+    const Cycle period = now.at - before->at;
+    recording_ = Recording{now.at + period, periods - 1};
+    parts_.recorders.begin_period(period, periods - 1, now.state.named);
+    break;
   }
   remember(std::move(now));
+}
+
+/// The period that begins with the latest moment is over.
+void Recurrence::end_recording(const Moment& now) {
+  const Moment& before = moments_.back();
+  require_invariant(before.state.bytes == now.state.bytes && periods_ahead(before, now) >= recording_->periods,
+                    "what repeats itself goes on in another way");
+  const std::uint64_t periods = recording_->periods;
+  recording_.reset();
+  if (parts_.recorders.end_period(move(before, now, 1).shift, now.state.named)) return skip_from(before, now, periods);
+  too_much_recorded_ = true;
+  anchor_ = nullptr;
+  moments_.clear();
+  done_ = {};
+}
+
+void Recurrence::skip_from(const Moment& before, const Moment& now, std::uint64_t periods) {
+  skip(before, now, periods);
+  // Later moments would lie in what was skipped; starts of iterations are still behind.
+  moments_.remove_if([](const Moment& moment) { return !moment.first_of_iteration; });
+  forget_log();
 }
 
 void Recurrence::remember(Moment moment) {
@@ -133,12 +162,6 @@ void Recurrence::forget_log() {
   const std::size_t unused = moments_.empty() ? done_.size() : moments_.front().done;
   done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(unused));
   for (Moment& moment : moments_) moment.done -= unused;
-  for (std::size_t i = 0; i < timelines_.size(); ++i) {
-    std::vector<MemoryTimeline::Change>& changes = timelines_[i]->changes();
-    const std::size_t old = moments_.empty() ? changes.size() : moments_.front().changes[i];
-    changes.erase(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(old));
-    for (Moment& moment : moments_) moment.changes[i] -= old;
-  }
 }
 
 /// How many more periods all programs have ahead.
@@ -198,34 +221,42 @@ std::uint64_t Recurrence::operations() const {
   return total;
 }
 
+Recurrence::Move Recurrence::move(const Moment& from, const Moment& to, std::uint64_t periods) const {
+  Move move;
+  move.shift.cycles = (to.at - from.at) * periods;
+  const auto times = static_cast<std::int64_t>(periods);
+  move.shift.microbatches = static_cast<std::int32_t>((to.microbatch - from.microbatch) * times);
+  move.shift.iterations = static_cast<std::int32_t>((to.iteration - from.iteration) * times);
+  move.counters.resize(to.state.counters.size());
+  for (std::size_t i = 0; i < move.counters.size(); ++i) {
+    move.counters[i] = (to.state.counters[i] - from.state.counters[i]) * periods;
+  }
+  move.steps.resize(place_.size());
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    move.steps[used_[i]->id()] = static_cast<std::uint32_t>((to.positions[i].next - from.positions[i].next) * periods);
+  }
+  move.shift.counters = move.counters;
+  move.shift.steps = move.steps;
+  return move;
+}
+
 void Recurrence::skip(const Moment& from, const Moment& to, std::uint64_t periods) {
   const Cycle period = to.at - from.at;
-  std::vector<std::uint64_t> counters(to.state.counters.size());
-  for (std::size_t i = 0; i < counters.size(); ++i) counters[i] = (to.state.counters[i] - from.state.counters[i]) * periods;
-  std::vector<std::uint32_t> steps(place_.size());
-  for (std::size_t i = 0; i < used_.size(); ++i) {
-    steps[used_[i]->id()] = static_cast<std::uint32_t>((to.positions[i].next - from.positions[i].next) * periods);
-  }
-  StateShift shift;
-  shift.cycles = period * periods;
-  shift.microbatches = static_cast<std::int32_t>((to.microbatch - from.microbatch) * static_cast<std::int64_t>(periods));
-  shift.iterations = static_cast<std::int32_t>((to.iteration - from.iteration) * static_cast<std::int64_t>(periods));
-  shift.counters = counters;
-  shift.steps = steps;
+  const Move move = this->move(from, to, periods);
   const std::uint64_t before = operations();
-  parts_.state.load(parts_.state.save(tiles_), to.at, tiles_, shift);
+  const ExactState state = parts_.state.save(tiles_);
+  parts_.recorders.renumber(state.named, parts_.state.load(state.bytes, to.at, tiles_, move.shift), move.shift.cycles);
   const std::uint64_t skipped = operations() - before;
   parts_.shared.operations_done += skipped;
   skipped_operations_ += skipped;
   replay(from, to, periods);
-  replay_memory(from, to, periods);
-  last_iteration_ = to.iteration + shift.iterations;
-  if (shift.cycles > longest_) {
-    longest_ = shift.cycles;
+  last_iteration_ = to.iteration + move.shift.iterations;
+  if (move.shift.cycles > longest_) {
+    longest_ = move.shift.cycles;
     period_ = period;
   }
   periods_ += periods;
-  skipped_cycles_ += shift.cycles;
+  skipped_cycles_ += move.shift.cycles;
 }
 
 /// Records the steps of the periods skipped.
@@ -242,20 +273,6 @@ void Recurrence::replay(const Moment& from, const Moment& to, std::uint64_t peri
       parts_.recorder.record(*done.binding, done.index,
                              parts_.trace.trace().programs[done.binding->program].steps[done.index], done.times);
       if (keep) done_.push_back(done);
-    }
-  }
-}
-
-/// Changes what the tiles hold over time in the periods skipped.
-void Recurrence::replay_memory(const Moment& from, const Moment& to, std::uint64_t periods) {
-  for (std::size_t i = 0; i < timelines_.size(); ++i) {
-    std::vector<MemoryTimeline::Change>& changes = timelines_[i]->changes();
-    const std::size_t end = changes.size();
-    for (std::uint64_t k = 1; k <= periods; ++k) {
-      for (std::size_t c = from.changes[i]; c < end; ++c) {
-        const MemoryTimeline::Change change = changes[c];
-        timelines_[i]->change(change.cycle + (to.at - from.at) * k, change.levels);
-      }
     }
   }
 }

@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <deque>
 #include <fmt/format.h>
 #include <numeric>
 #include <set>
 
 #include "base/error.h"
-#include "sim/activity.h"
 #include "sim/folding.h"
-#include "sim/path_recorder.h"
+#include "sim/recorders.h"
 #include "sim/stall_report.h"
 #include "sim/trains.h"
 #include "workloads/check_routes.h"
@@ -60,33 +58,18 @@ struct Simulation::Parts {
         flits(hardware.fidelity == models::Fidelity::flit ? std::make_unique<FlitMesh>("flits", mesh, network) : nullptr),
         wafer("wafer0", WaferParts{mesh, network, flits.get(), trace, recorder, shared_by_cores, options.core_factory}) {
     prepare_forwarding();
-    for (topology::LinkId link = 0; link < mesh.link_slots(); ++link) {
-      if (mesh.link_alive(link)) links.push_back(link);
-    }
     if (trace_in.replicas > 1) place_flows();
-    if (options.record_memory) attach_timelines();
-    if (options.record_activity) attach_activity();
-    attach_observer();
-    if (options.record_path) attach_path();
     if (may_form_trains()) network.trains = &trains;
     make_folding(routing.draws());
-    if (!options.on_message) return;
-    for (Tile* tile : wafer.used_tiles()) tile->nic->set_message_sink(&options.on_message);
   }
 
   void prepare_forwarding();
   void prepare_forwarding(const workloads::TileBinding& binding, const workloads::StepTemplate& step_template);
-  void attach_timelines();
-  void attach_activity();
-  void attach_observer();
-  void attach_path();
-  LinkLoad load_before(topology::LinkId link, Cycle end) const;
-  void sample_links(Cycle now) const;
   void attach_watch();
   void watch_credits(Cycle until);
   void place_flows();
   bool may_form_trains() const;
-  std::string unkept() const;
+  std::string unfolded_for() const;
   void make_folding(bool draws);
   void checkpoint();
   void set_hooks();
@@ -96,8 +79,6 @@ struct Simulation::Parts {
   Cycle length() const;
   void measure_tiles(Measurements& out) const;
   void measure_links(Measurements& out) const;
-  void measure_memory(Measurements& out) const;
-  void measure_activity(Measurements& out) const;
   void check(const Measurements& out) const;
 
   const topology::Mesh& mesh;
@@ -109,13 +90,10 @@ struct Simulation::Parts {
   NetworkContext network;
   Trains trains{network};
   SharedByCores shared_by_cores;
-  std::vector<MemoryTimeline> timelines;  ///< by used tile
-  std::unique_ptr<Activity> activity;     ///< when it is recorded
-  std::unique_ptr<PathRecorder> path;     ///< likewise
-  std::deque<Sram::LevelSink> level_sinks;  ///< of observed tiles; they stay in their places
-  std::vector<topology::LinkId> links;    ///< live ones, ascending
   std::unique_ptr<FlitMesh> flits;  ///< of the fidelity `flit`
   Wafer wafer;
+  LinkLoads loads{mesh, wafer, trains, flits.get()};
+  Recorders recorders{{trace, wafer, calendar, network, loads, options}};
   std::unique_ptr<RouterWatch> watch;
   Cycle watched_at = 0;
   std::unique_ptr<Folding> folding;
@@ -173,25 +151,22 @@ bool Simulation::Parts::may_form_trains() const {
 }
 
 /// Whose state cannot be saved and taken up again; empty when all of it can.
-std::string Simulation::Parts::unkept() const {
+std::string Simulation::Parts::unfolded_for() const {
   if (flits) return "flit fidelity";
   if (options.core_factory) return "cores of the user's own";
   if (forwards) return "messages that are used as they come in, or that routers copy";
-  if (activity) return "loads over time are recorded";
-  if (!options.observer.tiles.empty()) return "what tiles do is recorded";
-  if (path) return "the critical path is recorded";
   if (options.on_message) return "messages are recorded";
   return options.watch.tiles.empty() ? "" : "routers are watched";
 }
 
 void Simulation::Parts::make_folding(bool draws) {
-  unfoldable = unkept();
+  unfoldable = unfolded_for();
   const bool keeps = options.on_checkpoint || !options.resume.empty();
-  if (keeps && !unfoldable.empty()) throw PlanError("this run cannot be kept in checkpoints: " + unfoldable);
+  const std::string unkept = unfoldable.empty() && !recorders.may_be_kept() ? "what happens when is recorded" : unfoldable;
+  if (keeps && !unkept.empty()) throw PlanError("this run cannot be kept in checkpoints: " + unkept);
   if (!unfoldable.empty() || (!options.fold && !keeps)) return;
-  folding = std::make_unique<Folding>(
-      FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, timelines, mesh, draws, options.fold_eagerly},
-      options.fold);
+  folding = std::make_unique<Folding>(FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, recorders, mesh, draws, options.fold_eagerly},
+                                      options.fold);
 }
 
 void Simulation::Parts::checkpoint() {
@@ -218,80 +193,6 @@ FoldMeasurement Simulation::Parts::folded() const {
   FoldMeasurement none;
   if (options.fold) none.stopped_by.push_back(unfoldable);
   return none;
-}
-
-/// All tiles share a number of rows: which are the fullest and the emptiest is known at the end only.
-void Simulation::Parts::attach_timelines() {
-  constexpr std::size_t kLeast = 16, kMost = std::size_t{1} << 16;
-  const std::size_t rows = std::clamp(options.memory_rows / std::max<std::size_t>(wafer.used_tiles().size(), 1), kLeast, kMost);
-  const Cycle window = options.memory_in_windows ? std::bit_ceil(2 * least_cycles(trace) / rows + 1) : 1;
-  timelines.reserve(wafer.used_tiles().size());
-  for (Tile* tile : wafer.used_tiles()) {
-    timelines.emplace_back(tile->sram->levels(), rows, window);
-    tile->sram->set_timeline(&timelines.back());
-  }
-}
-
-void Simulation::Parts::attach_activity() {
-  activity = std::make_unique<Activity>(trace, links.size(), options.activity_tiles);
-  for (std::size_t i = 0; i < wafer.used_tiles().size(); ++i) {
-    if (auto* const core = dynamic_cast<TraceCore*>(wafer.used_tiles()[i]->core)) core->record(activity->tile(i));
-  }
-  calendar.sample(activity->windows().next_sample(), [this](Cycle now) {
-    sample_links(now);
-    return activity->windows().next_sample();
-  });
-  options.on_message = [this, next = std::move(options.on_message)](const MessageRecord& message) {
-    activity->message(message);
-    if (next) next(message);
-  };
-}
-
-void Simulation::Parts::attach_observer() {
-  const TileObserver& observer = options.observer;
-  for (const TileId id : observer.tiles) {
-    const Tile& tile = wafer.tile(id);
-    auto* const core = dynamic_cast<TraceCore*>(tile.core);
-    if (observer.on_operation && core != nullptr) core->record(observer.on_operation);
-    if (!observer.on_memory) continue;
-    observer.on_memory(id, 0, tile.sram->levels());
-    level_sinks.push_back([&observer, id](Cycle cycle, const MemoryLevels& levels) { observer.on_memory(id, cycle, levels); });
-    tile.sram->set_level_sink(&level_sinks.back());
-  }
-}
-
-void Simulation::Parts::attach_path() {
-  if (options.core_factory) throw PlanError("the critical path is recorded for cores that run the trace only");
-  path = std::make_unique<PathRecorder>(trace, network);
-  network.path = path.get();
-  for (std::size_t i = 0; i < wafer.used_tiles().size(); ++i) wafer.used_tiles()[i]->trace_core()->record(path->core(i));
-}
-
-/// Adds what links did in all windows that ended by `now`.
-void Simulation::Parts::sample_links(Cycle now) const {
-  LoadWindows& windows = activity->windows();
-  for (; windows.next_sample() <= now; windows.sampled()) {
-    for (std::size_t i = 0; i < links.size(); ++i) windows.add_link(i, load_before(links[i], windows.next_sample()));
-  }
-}
-
-/// What a link did before cycle `end`, which is now or earlier with nothing granted in between.
-LinkLoad Simulation::Parts::load_before(topology::LinkId link, Cycle end) const {
-  if (flits) {
-    const PortStatistics port = flits->statistics(link);
-    return {port.busy, port.queued};
-  }
-  const RouterEngine& router = wafer.tile(topology::Mesh::link_source(link)).router->engine();
-  const topology::Direction direction = topology::Mesh::link_direction(link);
-  const PortStatistics& port = router.statistics(direction);
-  const Cycle ahead = std::max(router.held_until(direction), end) - end;
-  LinkLoad load{port.busy - std::min(ahead, port.busy), port.queued};
-  if (const std::uint32_t train = router.holder(direction); train != kNil) {
-    const LinkLoad more = trains.load_before(train, router, static_cast<unsigned>(direction), end);
-    load.busy += more.busy;
-    load.queued += more.queued;
-  }
-  return load;
 }
 
 void Simulation::Parts::attach_watch() {
@@ -374,34 +275,13 @@ void Simulation::Parts::measure_tiles(Measurements& out) const {
 }
 
 void Simulation::Parts::measure_links(Measurements& out) const {
-  out.links.reserve(links.size());
-  for (const topology::LinkId link : links) {
-    const Tile& tile = wafer.tile(topology::Mesh::link_source(link));
-    const PortStatistics port =
-        flits ? flits->statistics(link) : tile.router->engine().statistics(topology::Mesh::link_direction(link));
+  out.links.reserve(loads.links().size());
+  for (const topology::LinkId link : loads.links()) {
+    const PortStatistics port = loads.statistics(link);
     const Bytes bytes = std::accumulate(port.bytes_by_axis.begin(), port.bytes_by_axis.end(), Bytes{0});
-    const LinkLoad load = load_before(link, out.cycles);
+    const LinkLoad load = loads.before(link, out.cycles);
     out.links.push_back({link, bytes, port.bytes_by_axis, port.packets, std::min(load.busy, out.cycles), load.queued});
     out.packet_hops += port.packets;
-  }
-}
-
-void Simulation::Parts::measure_activity(Measurements& out) const {
-  if (!activity) return;
-  sample_links(out.cycles);
-  activity->windows().end_at(out.cycles);
-  sample_links(out.cycles);
-  out.activity = activity->take(out.cycles);
-}
-
-void Simulation::Parts::measure_memory(Measurements& out) const {
-  if (timelines.empty()) return;
-  const auto fuller = [](const TileMeasurement& a, const TileMeasurement& b) { return a.peak_bytes < b.peak_bytes; };
-  std::set<TileId> wanted(options.memory_tiles.begin(), options.memory_tiles.end());
-  wanted.insert(std::max_element(out.tiles.begin(), out.tiles.end(), fuller)->tile);
-  wanted.insert(std::min_element(out.tiles.begin(), out.tiles.end(), fuller)->tile);
-  for (std::size_t i = 0; i < out.tiles.size(); ++i) {
-    if (wanted.contains(out.tiles[i].tile)) out.memory.push_back({out.tiles[i].tile, timelines[i].rows(out.cycles)});
   }
 }
 
@@ -464,9 +344,7 @@ Measurements Simulation::run() {
   out.iteration_ends = parts.recorder.iteration_ends();
   parts.measure_tiles(out);
   parts.measure_links(out);
-  parts.measure_memory(out);
-  parts.measure_activity(out);
-  if (parts.path && !out.partial) out.critical_path = parts.path->take(out.cycles);
+  parts.recorders.measure(out);
   out.steps = parts.recorder.take_steps();
   parts.check(out);
   out.engine.wall_seconds = seconds_since(parts.started);

@@ -21,7 +21,9 @@ struct Progress {
   double fraction = 0;  ///< of the operations of the trace, 0..1
 };
 
-/// Told what tiles do, as it happens. A null function is not called.
+/// Told what tiles do, cycle by cycle, soon after it has happened: of stretches that repeat themselves and are not simulated again
+/// (docs/folding.md), when they are over. What happens in one cycle is told in the same order, whatever was visited first. A null
+/// function is not called.
 struct TileObserver {
   std::vector<TileId> tiles;  ///< used tiles
   /// Called when an operation ends. Only cores that run the trace have any.
@@ -29,6 +31,8 @@ struct TileObserver {
   /// Called with what the tile holds before the first step, and with what it holds at the end of each cycle that changed it,
   /// ascending by cycle; not before the next change, or the end of the run.
   std::function<void(TileId, Cycle, const MemoryLevels&)> on_memory;
+  /// Called when a message from or to one of the tiles is received.
+  std::function<void(const MessageRecord&)> on_message;
 };
 
 struct SimulationOptions {
@@ -57,11 +61,11 @@ struct SimulationOptions {
   bool trains = true;  ///< messages that meet nobody on their way are simulated as one; the results are the same
   bool fold_eagerly = false;  ///< look for what repeats even where that takes longer than it can save
   /// Called with the state of the run, about every `checkpoint_seconds` and when the run is stopped. Null: never. Packet and
-  /// ideal networks with cores that run the trace, no `on_message`, no `observer`.
+  /// ideal networks with cores that run the trace; no `on_message`, no `observer`, no `record_activity`, no `record_path`.
   std::function<void(std::span<const char>)> on_checkpoint;
   double checkpoint_seconds = 60;
   std::span<const char> resume;  ///< such a state of the same run to go on from; empty: from the start
-  std::function<void(const MessageRecord&)> on_message;  ///< called when a message is received
+  std::function<void(const MessageRecord&)> on_message;  ///< called when a message is received; nothing is folded
   TileObserver observer;
   std::function<void(const Progress&)> on_progress;      ///< a few times a second
   std::function<bool()> interrupted;                     ///< polled; true stops the run, results marked partial

@@ -18,11 +18,19 @@ void visit_record(Archive& archive, Message& message);
 template <class Archive>
 void visit_record(Archive& archive, Packet& packet);
 
+/// Messages and packets by their numbers in the pools, in the order in which state has them. Those of a state written and of the
+/// same state read stand in the same order.
+struct NamedRecords {
+  std::vector<std::uint32_t> messages;
+  std::vector<std::uint32_t> packets;
+};
+
 /// What relative state is told from.
 struct StateOrigin {
   Cycle charged = 0;  ///< all tiles have charged their cycles before this one
   std::int32_t microbatch = 0;
   std::int32_t iteration = 0;
+  bool recorded = false;  ///< what recorders read counts, too
 };
 
 /// The rank of an operation's slot among the open steps of a tile.
@@ -76,6 +84,14 @@ class StateWriter {
   void detail_time(const Cycle& at) {
     if (!relative()) plain(at);
   }
+  /// A value that recorders read.
+  template <class T>
+  void recorded(const T& value) {
+    if (!relative() || origin_.recorded) plain(value);
+  }
+  void recorded_time(const Cycle& at) {
+    if (!relative() || origin_.recorded) time(at);
+  }
   /// A cycle; kNever is none.
   void time(const Cycle& at) { plain(relative() && at != kNever ? at - now_ : at); }
   /// A cycle that is only asked whether it is later than a coming one.
@@ -110,8 +126,9 @@ class StateWriter {
   void slot(const std::uint32_t& slot, TileId tile) { plain(relative() ? slots_->rank(tile, slot) : slot); }
   void token(const std::uint64_t& token, TileId tile);
 
-  void message(const std::uint32_t& index) { pooled(index, network_.messages, message_names_); }
-  void packet(const std::uint32_t& index) { pooled(index, network_.packets, packet_names_); }
+  void message(const std::uint32_t& index) { pooled(index, network_.messages, message_names_, named_.messages); }
+  void packet(const std::uint32_t& index) { pooled(index, network_.packets, packet_names_, named_.packets); }
+  const NamedRecords& named() const { return named_; }
 
  private:
   void put(const void* from, std::size_t count) {
@@ -120,10 +137,11 @@ class StateWriter {
   }
   void microbatch(std::int32_t microbatch);
   template <class T>
-  void pooled(std::uint32_t index, Pool<T>& pool, std::vector<std::uint32_t>& names) {
+  void pooled(std::uint32_t index, Pool<T>& pool, std::vector<std::uint32_t>& names, std::vector<std::uint32_t>& named) {
     if (index >= names.size()) names.resize(std::size_t{index} + 1, kNil);
     if (names[index] != kNil) return plain(names[index]);
     plain(names[index] = next_name_++);
+    named.push_back(index);
     visit_record(*this, pool[index]);
   }
 
@@ -136,6 +154,7 @@ class StateWriter {
   std::vector<std::uint32_t> message_names_;  ///< by index
   std::vector<std::uint32_t> packet_names_;
   std::uint32_t next_name_ = 0;
+  NamedRecords named_;
 };
 
 /// What a reader changes in the state that it reads: moves it on in time and program, or to other tiles.
@@ -183,6 +202,11 @@ class StateReader {
     plain(value);
   }
   void detail_time(Cycle& at) { time(at); }
+  template <class T>
+  void recorded(T& value) {
+    plain(value);
+  }
+  void recorded_time(Cycle& at) { time(at); }
   void time(Cycle& at) {
     plain(at);
     if (at != kNever) at += shift_.cycles;
@@ -216,8 +240,9 @@ class StateReader {
   void slot(std::uint32_t& slot, TileId /*tile*/) { plain(slot); }
   void token(std::uint64_t& token, TileId /*tile*/) { plain(token); }
 
-  void message(std::uint32_t& index) { pooled(index, network_.messages); }
-  void packet(std::uint32_t& index) { pooled(index, network_.packets); }
+  void message(std::uint32_t& index) { pooled(index, network_.messages, named_.messages); }
+  void packet(std::uint32_t& index) { pooled(index, network_.packets, named_.packets); }
+  const NamedRecords& named() const { return named_; }
 
  private:
   void get(void* to, std::size_t count) {
@@ -226,7 +251,7 @@ class StateReader {
     bytes_ = bytes_.subspan(count);
   }
   template <class T>
-  void pooled(std::uint32_t& index, Pool<T>& pool) {
+  void pooled(std::uint32_t& index, Pool<T>& pool, std::vector<std::uint32_t>& named) {
     std::uint32_t name = 0;
     plain(name);
     if (name < places_.size()) {
@@ -236,6 +261,7 @@ class StateReader {
     require_invariant(name == places_.size(), "the state of a simulation is damaged");
     index = pool.take();
     places_.push_back(index);
+    named.push_back(index);
     T record{};
     visit_record(*this, record);
     pool[index] = record;
@@ -248,6 +274,7 @@ class StateReader {
   std::uint32_t steps_ = 0;
   std::size_t counters_read_ = 0;
   std::vector<std::uint32_t> places_;  ///< of messages and packets, by name
+  NamedRecords named_;
 };
 
 }  // namespace wafersim::sim

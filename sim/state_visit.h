@@ -39,11 +39,11 @@ void visit_record(Archive& archive, Message& message) {
   if (!archive.relative() || message.bytes_to_eject != message.bytes) archive.time(message.last_tail);
   for (WaitInterval& wait : message.sender_wait) archive.wait(wait);
   archive.plain(message.sender_stage);
-  archive.detail(message.tensor);
+  archive.recorded(message.tensor);
   archive.detail(message.number);  // read by policies that draw, under which nothing is folded
   archive.detail(message.send_token);
-  archive.detail(message.queued);
-  archive.detail_time(message.injected);
+  archive.recorded(message.queued);
+  archive.recorded_time(message.injected);
   archive.plain(message.trained);
   archive.time(message.sent_at);
   archive.time(message.received_at);
@@ -61,8 +61,8 @@ void visit_record(Archive& archive, Packet& packet) {
   visit_travel(archive, packet.travel);
   archive.plain(packet.axis);
   archive.plain(packet.bytes);
-  archive.detail(packet.queued);
-  archive.detail_time(packet.bid_at);
+  archive.recorded(packet.queued);
+  archive.recorded_time(packet.bid_at);
   archive.expiring(packet.tail);
 }
 

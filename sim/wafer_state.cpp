@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "sim/path_recorder.h"
 #include "sim/state_visit.h"
 
 namespace wafersim::sim {
@@ -147,25 +148,27 @@ void WaferState::read_events(StateReader& reader, std::vector<Calendar::Pending>
   require_invariant(reader.at_end(), "the state of a simulation is damaged");
 }
 
-std::vector<char> WaferState::save(std::span<Tile* const> tiles) const {
+ExactState WaferState::save(std::span<Tile* const> tiles) const {
   StateWriter writer(network_, calendar_.current());
   visit_parts(writer, tiles);
   write_events(writer, tiles);
-  return writer.take_bytes();
+  return {writer.take_bytes(), writer.named()};
 }
 
-RelativeState WaferState::relative(std::span<Tile* const> tiles, std::int32_t microbatch, std::int32_t iteration) const {
-  StateOrigin origin{calendar_.current(), microbatch, iteration};
+RelativeState WaferState::relative(std::span<Tile* const> tiles, std::int32_t microbatch, std::int32_t iteration,
+                                   bool recorded) const {
+  StateOrigin origin{calendar_.current(), microbatch, iteration, recorded};
   for (const Tile* tile : tiles) {
     if (tile->used()) origin.charged = std::min(origin.charged, tile->trace_core()->charged());
   }
   StateWriter writer(network_, calendar_.current(), origin, *this);
   visit_parts(writer, tiles);
   write_events(writer, tiles);
-  return {writer.take_bytes(), writer.take_counters()};
+  if (recorded && network_.path != nullptr) network_.path->write_relative(writer);
+  return {writer.take_bytes(), writer.take_counters(), writer.named()};
 }
 
-void WaferState::load(std::span<const char> bytes, Cycle now, std::span<Tile* const> tiles, const StateShift& shift) {
+NamedRecords WaferState::load(std::span<const char> bytes, Cycle now, std::span<Tile* const> tiles, const StateShift& shift) {
   network_.packets.clear();
   network_.messages.clear();
   network_.credits.clear();
@@ -174,14 +177,16 @@ void WaferState::load(std::span<const char> bytes, Cycle now, std::span<Tile* co
   std::vector<Calendar::Pending> events;
   read_events(reader, events);
   calendar_.replace(reader.now(), events);
+  return reader.named();
 }
 
-void WaferState::add(std::span<const char> bytes, std::span<Tile* const> tiles, const StateShift& shift) {
+NamedRecords WaferState::add(std::span<const char> bytes, std::span<Tile* const> tiles, const StateShift& shift) {
   StateReader reader(network_, calendar_.current(), bytes, shift);
   visit_parts(reader, tiles);
   std::vector<Calendar::Pending> events = calendar_.pending();
   read_events(reader, events);
   calendar_.replace(calendar_.current(), events);
+  return reader.named();
 }
 
 void WaferState::drop_events(std::span<Tile* const> tiles) {

@@ -13,6 +13,13 @@ namespace wafersim::sim {
 struct RelativeState {
   std::vector<char> bytes;
   std::vector<std::uint64_t> counters;
+  NamedRecords named;
+};
+
+/// State as it is.
+struct ExactState {
+  std::vector<char> bytes;
+  NamedRecords named;
 };
 
 /// The state of tiles of a wafer with everything that is under way on them, between two cycles. Tiles that exchange
@@ -25,14 +32,15 @@ class WaferState final : public OpenSlots {
   /// All live tiles.
   const std::vector<Tile*>& tiles() const { return tiles_; }
 
-  std::vector<char> save(std::span<Tile* const> tiles) const;
-  RelativeState relative(std::span<Tile* const> tiles, std::int32_t microbatch, std::int32_t iteration) const;
+  ExactState save(std::span<Tile* const> tiles) const;
+  /// With `recorded` equal states also have equal records to come.
+  RelativeState relative(std::span<Tile* const> tiles, std::int32_t microbatch, std::int32_t iteration, bool recorded) const;
 
-  /// Puts all tiles into a state saved behind cycle `now`; everything under way is replaced.
-  void load(std::span<const char> bytes, Cycle now, std::span<Tile* const> tiles, const StateShift& shift = {});
+  /// Puts all tiles into a state saved behind cycle `now`; everything under way is replaced. Returns what it is now.
+  NamedRecords load(std::span<const char> bytes, Cycle now, std::span<Tile* const> tiles, const StateShift& shift = {});
   /// Puts `tiles` into the state saved in this cycle of other tiles, which shift.tiles makes into these in the same order;
-  /// nothing may be under way on them.
-  void add(std::span<const char> bytes, std::span<Tile* const> tiles, const StateShift& shift);
+  /// nothing may be under way on them. Returns what then is.
+  NamedRecords add(std::span<const char> bytes, std::span<Tile* const> tiles, const StateShift& shift);
   /// Forgets what the calendar holds for tiles.
   void drop_events(std::span<Tile* const> tiles);
 

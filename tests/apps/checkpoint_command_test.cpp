@@ -17,6 +17,16 @@ nlohmann::ordered_json summary(const Workplace& work, const std::string& directo
   return nlohmann::ordered_json::parse(work.read(directory + "/summary.json"));
 }
 
+/// Two replicas of a pipeline with many microbatches and enough events for periods to be looked for.
+constexpr const char* kPipelineScenario = R"(
+name: pipeline
+wafer: {mesh: 4x4, clock: 1 GHz, link: {bandwidth: 64 GB/s, latency: 4 cycles}, sram: {capacity: 64 MiB}}
+model: {layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 128, context: 64, sequence: 64}
+training: {global_batch: 400, microbatch: 1}
+network: {packet_bytes: 1 KiB}
+plan: {dp: 2, tp: 2, pp: 2, zero: 1}
+)";
+
 /// All that two runs must have alike.
 void expect_same_files(const Workplace& work, const std::string& one, const std::string& other) {
   for (const char* file : {"/tiles.csv", "/links.csv", "/steps.csv", "/memory.csv"}) {
@@ -72,6 +82,7 @@ TEST(Checkpoints, WhatCannotBeResumedIsRefused) {
   expect_refused("--resume --set training.microbatch=2", 2, "it belongs to another scenario");
   expect_refused("--resume --memory", 2, "it was written without --memory");
   expect_refused("--resume --messages", 2, "--resume: a run with --messages cannot be taken up again");
+  expect_refused("--resume --report", 2, "--resume: a run with --report cannot be taken up again");
   expect_refused("--resume --timeline", 2, "--resume: a run with --timeline cannot be taken up again");
   expect_refused("--checkpoint-every 60s --set network.fidelity=flit", 2, "--checkpoint-every: the state of the flit engine");
   expect_refused("--checkpoint-every 5", 2, "--checkpoint-every");
@@ -107,8 +118,22 @@ TEST(Folding, TheSummarySaysWhatWasFolded) {
   EXPECT_TRUE(summary(work, "off")["engine"]["fold"]["stopped_by"].empty());
   ASSERT_EQ(work.wafersim(run + "-o messages --messages").status, 0);
   EXPECT_EQ(summary(work, "messages")["engine"]["fold"]["stopped_by"][0], "messages are recorded");
-  ASSERT_EQ(work.wafersim(run + "-o timeline --timeline").status, 0);
-  EXPECT_EQ(summary(work, "timeline")["engine"]["fold"]["stopped_by"][0], "what tiles do is recorded");
+}
+
+TEST(Folding, TheFilesOfWhatIsRecordedAreTheSame) {
+  const Workplace work;
+  work.write("s.yaml", kPipelineScenario);
+  const std::string run = "run s.yaml --quiet --memory --report --timeline --critical-path ";
+  ASSERT_EQ(work.wafersim(run + "-o off --fold off").status, 0);
+  ASSERT_EQ(work.wafersim(run + "-o auto").status, 0);
+  const auto engine = summary(work, "auto")["engine"];
+  EXPECT_GT(engine["fold"]["skipped_periods"], 10);
+  EXPECT_EQ(engine["fold"]["replicas_folded"], 2);
+  expect_same_files(work, "auto", "off");
+  for (const char* file : {"/timeline.json.gz", "/critical_path.json", "/tile_windows.csv", "/link_windows.csv", "/step_cycles.csv",
+                           "/operations.csv", "/latency.csv", "/spans.csv", "/bubbles.csv", "/flows.csv"}) {
+    EXPECT_EQ(work.read(std::string("auto") + file), work.read(std::string("off") + file)) << file;
+  }
 }
 
 }  // namespace

@@ -78,12 +78,10 @@ Recorded record(const Case& of) {
   TimelineFile file(directory.path() / kTimelineFile, {name, hardware, mesh, plan.trace}, tiles, of.most_bytes);
   Recorded recorded{{}, {}, {}, {}, {}, tiles, mesh};
   sim::SimulationOptions options;
-  options.on_message = [&](const sim::MessageRecord& message) {
-    recorded.messages.push_back(message);
-    file.add(message);
-  };
+  options.on_message = [&](const sim::MessageRecord& message) { recorded.messages.push_back(message); };
   options.observer = {tiles, [&](const sim::OperationRecord& operation) { file.add(operation); },
-                      [&](TileId tile, Cycle cycle, const sim::MemoryLevels& levels) { file.add(tile, cycle, levels); }};
+                      [&](TileId tile, Cycle cycle, const sim::MemoryLevels& levels) { file.add(tile, cycle, levels); },
+                      [&](const sim::MessageRecord& message) { file.add(message); }};
   recorded.result = test::run_trace(mesh, hardware, plan.trace, options);
   EXPECT_FALSE(std::filesystem::exists(directory.path() / kTimelineFile)) << "before it is complete";
   file.commit(recorded.result.cycles);
@@ -375,7 +373,7 @@ TEST(TimelineFile, RecordingChangesNoResult) {
       options.fold = false;
       std::uint64_t operations = 0;
       if (observed) {
-        options.observer = {{0, 1}, [&operations](const sim::OperationRecord&) { ++operations; }, nullptr};
+        options.observer = {{0, 1}, [&operations](const sim::OperationRecord&) { ++operations; }, nullptr, nullptr};
       }
       const auto result = test::run_trace(of.fixture.mesh(), models::resolve_hardware(of.fixture.wafer, {}, of.network),
                                           of.fixture.lower().trace, options);

@@ -92,6 +92,77 @@ TEST(LoadWindows, SumsAreThoseOfTheirCycles) {
   }
 }
 
+/// A tile and a link that do the same again and again. The tile is charged up to some cycles late.
+class Repeated {
+ public:
+  explicit Repeated(RandomStream& random) : lag_(random.below(50)) {
+    for (Cycle at = 0; at < 100 + random.below(3'000);) {
+      ends_.push_back(at += 1 + random.below(400));
+    }
+    period_ = ends_.back();
+  }
+
+  Cycle period() const { return period_; }
+  LinkLoad load_before(Cycle cycle) const { return {cycle / period_ * (period_ / 3) + cycle % period_ / 3, 7 * (cycle / period_)}; }
+  std::vector<LinkLoad> loads_behind(Cycle cycle) const { return {load_before(cycle + 1)}; }
+
+  /// From behind cycle `from`, where a period ends, to behind cycle `to`, where another does.
+  void run(LoadWindows& windows, Cycle from, Cycle to) const {
+    for (Cycle start = from; start < to; start += period_) {
+      Cycle before = 0;
+      for (const Cycle end : ends_) {
+        sample(windows, start + end);
+        const auto kind = before % 2 == 0 ? CycleKind::compute : CycleKind::idle;
+        charge(windows, kind, start + before, start + end);
+        before = end;
+      }
+    }
+  }
+  void finish(LoadWindows& windows, Cycle end) const {
+    sample(windows, end);
+    windows.end_at(end);
+    sample(windows, end);
+  }
+
+ private:
+  void charge(LoadWindows& windows, CycleKind kind, Cycle from, Cycle to) const {
+    windows.charge(0, kind, from - std::min(from, lag_), to - std::min(to, lag_));
+  }
+  void sample(LoadWindows& windows, Cycle now) const {
+    for (; windows.next_sample() <= now; windows.sampled()) windows.add_link(0, load_before(windows.next_sample()));
+  }
+
+  Cycle lag_;
+  std::vector<Cycle> ends_;  ///< of what the tile does in a period
+  Cycle period_ = 0;
+};
+
+TEST(LoadWindows, PeriodsThatComeAgainAreEnteredAtOnce) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    RandomStream random(seed, "periods");
+    const Repeated load(random);
+    const Cycle period = load.period();
+    const Cycle before = period * (1 + random.below(4)), times = random.below(2'000), after = period * random.below(30);
+    const Cycle end = before + period * (1 + times) + after;
+    LoadWindows full(1, 1), folded(1, 1);
+    load.run(full, 0, end);
+    load.finish(full, end);
+    load.run(folded, 0, before);
+    folded.begin_period(before, period, times, load.loads_behind(before));
+    load.run(folded, before, before + period);
+    folded.end_period(load.loads_behind(before + period));
+    load.run(folded, before + period * (1 + times), end);
+    load.finish(folded, end);
+    const sim::WindowMeasurement expected = full.take(end), result = folded.take(end);
+    ASSERT_EQ(result.length, expected.length) << "seed " << seed;
+    ASSERT_EQ(result.tiles, expected.tiles) << "seed " << seed;
+    for (std::size_t i = 0; i < expected.count; ++i) {
+      ASSERT_EQ(result.links[i].busy, expected.links[i].busy) << "seed " << seed << ", window " << i;
+      ASSERT_EQ(result.links[i].queued, expected.links[i].queued) << "seed " << seed << ", window " << i;
+    }
+  }
+}
+
 TEST(LoadWindows, MemoryIsBounded) {
   LoadWindows windows(2048, 8000);
   windows.charge(0, CycleKind::compute, 0, Cycle{1} << 40);

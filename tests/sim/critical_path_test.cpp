@@ -103,12 +103,14 @@ std::string run_plan(const RandomPlan& scenario, bool record, bool shuffle) {
   options.shuffle = shuffle;
   Seen seen;
   if (record && !shuffle) seen.attach(options, lowered.trace);
-  const sim::Measurements result = run_trace(mesh, hardware, lowered.trace, options, scenario.router.routing);
+  sim::Measurements result = run_trace(mesh, hardware, lowered.trace, options, scenario.router.routing);
   if (!record) return dump(result);
   std::string faults = faults_of(result);
   if (faults.empty() && !shuffle) faults = unexplained(result, seen);
   if (!faults.empty()) return "FAULT " + faults;
-  return dump(result) + "PATH\n" + text_of(result.critical_path->segments);
+  const std::string path = text_of(result.critical_path->segments);
+  result.critical_path.reset();
+  return dump(result) + "PATH\n" + path;
 }
 
 class RandomPaths : public testing::TestWithParam<std::uint64_t> {};

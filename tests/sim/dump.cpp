@@ -51,6 +51,69 @@ void put(std::ostream& out, const sim::TileMemory& memory) {
   }
 }
 
+void put(std::ostream& out, const sim::CycleHistogram& histogram) {
+  for (const auto& each : histogram.classes()) out << ' ' << each.from << ".." << each.to << ": " << each.count;
+}
+
+void put(std::ostream& out, const std::vector<sim::TileSpans::Span>& spans) {
+  for (const sim::TileSpans::Span& span : spans) out << ' ' << span.from << ".." << span.to << ": " << unsigned{span.what};
+}
+
+void put(std::ostream& out, const sim::WindowMeasurement& windows) {
+  out << "windows " << windows.count << " of " << windows.length << '\n';
+  for (std::size_t i = 0; i < windows.tiles.size(); ++i) {
+    out << "window " << i % windows.count << " of used tile " << i / windows.count;
+    put_all(out, windows.tiles[i]);
+    out << '\n';
+  }
+  for (std::size_t i = 0; i < windows.links.size(); ++i) {
+    out << "window " << i % windows.count << " of live link " << i / windows.count << ' ' << windows.links[i].busy << ' '
+        << windows.links[i].queued << '\n';
+  }
+}
+
+void put(std::ostream& out, const sim::ActivityMeasurement& activity) {
+  put(out, activity.windows);
+  for (const sim::StepCycles& step : activity.steps) {
+    out << "cycles of stage " << step.stage << ' ' << step.between << ' ' << to_string(step.kind) << ' ' << to_string(step.pass);
+    put_all(out, step.cycles);
+    out << '\n';
+  }
+  for (const sim::OperationMeasurement& operation : activity.operations) {
+    out << "operations " << to_string(operation.kind) << " of " << operation.steps << ' ' << operation.count << ' '
+        << operation.cycles << ' ' << operation.shortest << ' ' << operation.longest << '\n';
+  }
+  for (const sim::MessageStatistics& axis : activity.messages) {
+    out << "messages " << to_string(axis.axis) << ' ' << axis.messages << ' ' << axis.bytes << ' ' << axis.latency_sum << ' '
+        << axis.queued_sum << " latency";
+    put(out, axis.latency);
+    out << " queued";
+    put(out, axis.queued);
+    out << '\n';
+  }
+  for (const sim::TileSpans& tile : activity.tiles) {
+    out << "spans of " << tile.tile << ' ' << tile.complete;
+    put(out, tile.core);
+    out << "\nmessage spans of " << tile.tile;
+    put(out, tile.messages);
+    out << '\n';
+  }
+  for (const sim::GroupBubbles& group : activity.bubbles) {
+    out << "bubbles of " << group.group << ' ' << group.stage;
+    for (const auto& span : group.spans) out << ' ' << span.from << ".." << span.to;
+    out << '\n';
+  }
+}
+
+void put(std::ostream& out, const sim::PathMeasurement& path) {
+  out << "path " << path.complete << '\n';
+  for (const sim::PathSegment& segment : path.segments) {
+    out << "segment " << segment.from << ' ' << segment.to << ' ' << to_string(segment.kind) << ' ' << to_string(segment.axis) << ' '
+        << segment.tile << ' ' << segment.destination << ' ' << segment.step << ' ' << segment.operations << ' ' << segment.computed
+        << ' ' << segment.link << ' ' << segment.router_cycles << ' ' << segment.link_cycles << '\n';
+  }
+}
+
 }  // namespace
 
 std::string dump(const sim::Measurements& measurements) {
@@ -64,6 +127,8 @@ std::string dump(const sim::Measurements& measurements) {
   for (const auto& link : measurements.links) put(out, link);
   for (const auto& step : measurements.steps) put(out, step);
   for (const auto& memory : measurements.memory) put(out, memory);
+  if (measurements.activity) put(out, *measurements.activity);
+  if (measurements.critical_path) put(out, *measurements.critical_path);
   return out.str();
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <set>
 #include <sstream>
 
 #include "tests/sim/dump.h"
@@ -18,8 +19,40 @@ struct Result {
   double fraction = 0;
 };
 
+struct Recorded {
+  bool memory = false;
+  bool activity = false;
+  bool path = false;
+  std::set<int> replicas = {};  ///< of whose tiles spans and events are recorded
+};
+
+std::vector<TileId> tiles_of(const std::set<int>& replicas, const workloads::Trace& trace) {
+  std::vector<TileId> tiles;
+  for (const workloads::TileBinding& binding : trace.tiles) {
+    if (replicas.contains(binding.group / trace.pipeline_stages)) tiles.push_back(binding.tile);
+  }
+  return tiles;
+}
+
+/// What an observer is told, line by line.
+sim::TileObserver writes_to(std::ostream& out, const std::vector<TileId>& tiles) {
+  const auto on_operation = [&out](const sim::OperationRecord& operation) {
+    out << "operation " << operation.tile << ' ' << operation.step << ' ' << to_string(operation.kind) << ' '
+        << to_string(operation.axis) << ' ' << operation.start << ' ' << operation.end << '\n';
+  };
+  const auto on_memory = [&out](TileId tile, Cycle cycle, const sim::MemoryLevels& levels) {
+    out << "level " << tile << ' ' << cycle << ' ' << levels.sram << ' ' << levels.dram << ' ' << levels.total << '\n';
+  };
+  const auto on_message = [&out](const sim::MessageRecord& message) {
+    out << "message " << message.source << ' ' << message.destination << ' ' << message.key << ' ' << to_string(message.axis) << ' '
+        << message.tensor << ' ' << message.bytes << ' ' << message.posted << ' ' << message.injected << ' ' << message.received
+        << ' ' << message.queued << '\n';
+  };
+  return {tiles, on_operation, on_memory, on_message};
+}
+
 /// Runs in a child process.
-Result run(const RandomPlan& plan, bool fold, Cycle max_cycles = kNever, bool memory = false) {
+Result run(const RandomPlan& plan, bool fold, Cycle max_cycles = kNever, const Recorded& recorded = {}) {
   const std::string text = isolated_text([&] {
     const topology::Mesh mesh = plan.fixture.mesh();
     const models::HardwareModel hardware = plan.hardware();
@@ -27,11 +60,16 @@ Result run(const RandomPlan& plan, bool fold, Cycle max_cycles = kNever, bool me
     sim::SimulationOptions options;
     options.fold = options.fold_eagerly = fold;
     options.max_cycles = max_cycles;
-    options.record_memory = memory;
+    options.record_memory = recorded.memory;
+    options.record_activity = recorded.activity;
+    options.record_path = recorded.path;
+    options.activity_tiles = tiles_of(recorded.replicas, lowered.trace);
+    std::ostringstream events;
+    options.observer = writes_to(events, options.activity_tiles);
     const sim::Measurements result = run_trace(mesh, hardware, lowered.trace, options, plan.router.routing);
     const sim::FoldMeasurement& folded = result.engine.fold;
     return std::to_string(folded.skipped_periods) + ' ' + std::to_string(folded.replicas_folded) + ' ' +
-           std::to_string(folded.fraction) + '\n' + dump(result);
+           std::to_string(folded.fraction) + '\n' + dump(result) + events.str();
   });
   Result result;
   std::istringstream line(text);
@@ -59,9 +97,10 @@ TEST_P(RandomFolding, EqualsTheRunInFull) {
   const Result full = run(plan, false);
   EXPECT_EQ(full.periods, 0U);
   EXPECT_EQ(full.fraction, 0.0);
-  const bool memory = GetParam() % 3 == 0;
-  const std::string expected = memory ? run(plan, false, kNever, true).dump : full.dump;
-  EXPECT_EQ(first_difference(run(plan, true, kNever, memory).dump, expected), "") << plan.text;
+  EXPECT_EQ(first_difference(run(plan, true).dump, full.dump), "") << plan.text;
+  Recorded recorded{.memory = GetParam() % 3 == 0, .activity = true, .path = true};
+  if (GetParam() % 2 == 0) recorded.replicas = {0};
+  EXPECT_EQ(first_difference(run(plan, true, kNever, recorded).dump, run(plan, false, kNever, recorded).dump), "") << plan.text;
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomFolding, testing::Range<std::uint64_t>(2000, 2040));
@@ -144,9 +183,38 @@ TEST(Folding, ExpressLinksFoldAndSharedRoutersFoldTheirPeriods) {
 
 TEST(Folding, KeepsWhatTilesHoldOverTime) {
   const RandomPlan plan = pipeline(2, 24, workloads::PipelineSchedule::one_f_one_b);
-  const Result folded = run(plan, true, kNever, true);
-  EXPECT_EQ(first_difference(folded.dump, run(plan, false, kNever, true).dump), "");
+  const Result folded = run(plan, true, kNever, {.memory = true});
+  EXPECT_EQ(first_difference(folded.dump, run(plan, false, kNever, {.memory = true}).dump), "");
   EXPECT_GE(folded.periods, 5U);
+}
+
+/// Periods that are skipped and replicas that are not simulated are recorded as if they had been.
+TEST(Folding, RecordsWhatItDoesNotSimulate) {
+  const auto folds = [](const RandomPlan& plan, const Recorded& recorded, std::uint64_t periods, int replicas) {
+    const Result folded = run(plan, true, kNever, recorded);
+    EXPECT_EQ(first_difference(folded.dump, run(plan, false, kNever, recorded).dump), "");
+    EXPECT_GE(folded.periods, periods);
+    EXPECT_EQ(folded.replicas, replicas);
+  };
+  using enum workloads::PipelineSchedule;
+  const RandomPlan plan = pipeline(4, 40, one_f_one_b);
+  folds(plan, {.activity = true, .replicas = {0}}, 10, 4);
+  folds(plan, {.memory = true, .replicas = {0}}, 10, 4);
+  folds(plan, {.activity = true, .replicas = {0, 2}}, 10, 0);
+  folds(plan, {.path = true}, 10, 4);
+  folds(pipeline(1, 300, zb_h1), {.memory = true, .activity = true, .path = true, .replicas = {0}}, 100, 0);
+  RandomPlan iterations = pipeline(2, 4, one_f_one_b);
+  iterations.fixture.training.iterations = 40;
+  folds(iterations, {.activity = true, .path = true, .replicas = {0}}, 6, 2);
+}
+
+TEST(Folding, RecordsUpToWhereTheRunIsStopped) {
+  const RandomPlan plan = pipeline(2, 40, workloads::PipelineSchedule::one_f_one_b);
+  const Cycle length = length_of(run(plan, false));
+  const Recorded recorded{.activity = true, .replicas = {0}};
+  for (const Cycle at : {length / 4, length / 2, length * 3 / 4, length - 1}) {
+    EXPECT_EQ(first_difference(run(plan, true, at, recorded).dump, run(plan, false, at, recorded).dump), "") << at;
+  }
 }
 
 TEST(Folding, SkipsWholeIterations) {

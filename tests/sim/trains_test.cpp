@@ -53,21 +53,6 @@ Drawn draw(std::uint64_t seed) {
   return drawn;
 }
 
-/// The critical path, segment by segment.
-std::string path_of(const sim::Measurements& result) {
-  if (!result.critical_path) return "";
-  std::string text = "PATH\n";
-  for (const sim::PathSegment& s : result.critical_path->segments) {
-    for (const std::uint64_t value :
-         {s.from, s.to, Cycle{static_cast<unsigned>(s.kind)}, Cycle{static_cast<unsigned>(s.axis)}, Cycle{s.tile},
-          Cycle{s.destination}, Cycle{s.step}, Cycle{s.operations}, s.computed, Cycle{s.link}, s.router_cycles, s.link_cycles}) {
-      text += std::to_string(value) + " ";
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 std::string run(const Drawn& drawn, bool trains, bool shuffle = false, Cycle max_cycles = kNever, bool record_path = false) {
   return isolated_text([&] {
     const topology::Mesh mesh(drawn.wafer.mesh);
@@ -80,7 +65,7 @@ std::string run(const Drawn& drawn, bool trains, bool shuffle = false, Cycle max
     options.record_path = record_path;
     options.on_message = [&](const sim::MessageRecord& record) { messages[record.key & 0xffffff] = record; };
     const sim::Measurements result = run_trace(mesh, drawn.hardware, trace, std::move(options), drawn.routing);
-    std::string text = dump(result) + path_of(result);
+    std::string text = dump(result);
     for (const sim::MessageRecord& message : messages) {
       text += std::to_string(message.posted) + " " + std::to_string(message.injected) + " " +
               std::to_string(message.received) + " " + std::to_string(message.queued) + "\n";
@@ -126,23 +111,12 @@ TEST(Trains, HaveTheCriticalPathOfTheirPackets) {
     SCOPED_TRACE(seed);
     const Drawn drawn = draw(seed);
     const std::string packets = run(drawn, false, false, kNever, true);
-    ASSERT_NE(packets.find("PATH"), std::string::npos);
+    ASSERT_NE(packets.find("\npath 1\n"), std::string::npos);
     ASSERT_EQ(first_difference(run(drawn, true, false, kNever, true), packets), "");
     if (seed % 4 == 0) {
       ASSERT_EQ(first_difference(run(drawn, true, true, kNever, true), packets), "") << "shuffled";
     }
   }
-}
-
-std::string windows_of(const sim::Measurements& result) {
-  std::string text;
-  if (!result.activity) return text;
-  const sim::WindowMeasurement& windows = result.activity->windows;
-  for (std::size_t i = 0; i < windows.links.size(); ++i) {
-    text += "link window " + std::to_string(i / windows.count) + " " + std::to_string(i % windows.count) + " " +
-            std::to_string(windows.links[i].busy) + " " + std::to_string(windows.links[i].queued) + "\n";
-  }
-  return text;
 }
 
 /// On real plans, with what repeats in them folded or not; and what links do over time.
@@ -161,7 +135,7 @@ TEST(Trains, EqualPacketsInRandomPlans) {
         options.record_activity = windows;
         options.record_path = path;
         const sim::Measurements result = run_trace(mesh, hardware, lowered.trace, std::move(options), plan.router.routing);
-        return dump(result) + windows_of(result) + path_of(result);
+        return dump(result);
       });
     };
     const std::string packets = run_plan(false, false, false);
@@ -171,8 +145,9 @@ TEST(Trains, EqualPacketsInRandomPlans) {
     ASSERT_GT(windows.size(), packets.size());
     ASSERT_EQ(first_difference(run_plan(true, false, true), windows), "") << "with windows";
     const std::string path = run_plan(false, false, false, true);
-    ASSERT_NE(path.find("PATH"), std::string::npos);
+    ASSERT_NE(path.find("\npath 1\n"), std::string::npos);
     ASSERT_EQ(first_difference(run_plan(true, false, false, true), path), "") << "with a critical path";
+    ASSERT_EQ(first_difference(run_plan(true, true, false, true), path), "") << "with a critical path, folded";
   }
 }
 
