@@ -4,7 +4,7 @@
 namespace {
 
 /// The heap on transparent huge pages, where the kernel gives them: the modules of a large wafer and their names are spread over
-/// gigabytes, and on small pages most of what is looked up misses the TLB.
+/// gigabytes (docs/performance.md has what that gains).
 [[maybe_unused]] const bool kOnHugePages = [] {
   mi_option_enable(mi_option_large_os_pages);
   return true;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <system_error>
+#include <vector>
 
 #include "base/csv.h"
 #include "base/error.h"
@@ -13,13 +13,13 @@
 namespace wafersim::report {
 
 std::string read_file(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
-  std::string text(error ? 0 : size, '\0');
-  if (error || !file.read(text.data(), static_cast<std::streamsize>(size))) {
-    throw IoError(fmt::format("cannot read {}", path.string()));
+  std::string text;
+  std::vector<char> part(std::size_t{1} << 16);
+  while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0) {
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
   }
+  if (!file.is_open() || file.bad()) throw IoError(fmt::format("cannot read {}", path.string()));
   return text;
 }
 

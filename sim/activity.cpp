@@ -120,14 +120,14 @@ void TileActivity::charge(CycleKind kind, Cycle from, Cycle to) {
   all_.steps_[step_][static_cast<std::size_t>(kind)] += to - from;
   if (spans_ != nullptr || (bubbles_ != nullptr && kind == CycleKind::bubble)) {
     const TileSpans::Span span{from, to, static_cast<std::uint8_t>(kind)};
-    if (all_.period_ && !extend(period_, span)) period_.push_back(span);
-    keep(span);
+    if (keep(span) && all_.period_ && !extend(period_, span)) period_.push_back(span);
   }
 }
 
-void TileActivity::keep(const TileSpans::Span& span) {
-  if (spans_ != nullptr) add_span(span);
-  if (bubbles_ != nullptr && span.what == static_cast<std::uint8_t>(CycleKind::bubble)) add_bubble(span.from, span.to);
+bool TileActivity::keep(const TileSpans::Span& span) {
+  const bool is_bubble = bubbles_ != nullptr && span.what == static_cast<std::uint8_t>(CycleKind::bubble);
+  const bool bubble = is_bubble && add_bubble(span.from, span.to);
+  return (spans_ != nullptr && add_span(span)) || bubble;
 }
 
 void TileActivity::at_step(StepKind kind, Pass pass) {
@@ -144,23 +144,23 @@ void TileActivity::operation(OpKind kind, std::uint32_t work, Cycle cycles) {
   ++sum.count;
 }
 
-void TileActivity::add_span(const TileSpans::Span& span) {
+bool TileActivity::add_span(const TileSpans::Span& span) {
   std::vector<TileSpans::Span>& spans = spans_->core;
-  if (extend(spans, span)) return;
-  if (spans_->complete && spans.size() < Activity::kMostSpans) {
-    spans.push_back(span);
-  } else {
-    spans_->complete = false;
-  }
+  if (extend(spans, span)) return true;
+  spans_->complete = spans_->complete && spans.size() < Activity::kMostSpans;
+  if (spans_->complete) spans.push_back(span);
+  return spans_->complete;
 }
 
-void TileActivity::add_bubble(Cycle from, Cycle to) {
+bool TileActivity::add_bubble(Cycle from, Cycle to) {
   std::vector<GroupBubbles::Span>& spans = bubbles_->spans;
   if (!spans.empty() && spans.back().to == from) {
     spans.back().to = to;
-  } else if (spans.size() < Activity::kMostBubbles) {
-    spans.push_back({from, to});
+    return true;
   }
+  if (spans.size() == Activity::kMostBubbles) return false;
+  spans.push_back({from, to});
+  return true;
 }
 
 Cycle least_cycles(const CompiledTrace& trace) {
@@ -203,6 +203,7 @@ Activity::Activity(const CompiledTrace& compiled, std::size_t links, const std::
   ascending.erase(std::unique(ascending.begin(), ascending.end()), ascending.end());
   for (const TileId tile : ascending) spans_.push_back({tile, {}, {}, true});
   message_spans_.resize(spans_.size());
+  messages_complete_.resize(spans_.size(), true);
   for (std::size_t i = 0; i < trace.tiles.size(); ++i) {
     if (TileSpans* const spans = spans_of(trace.tiles[i].tile)) tiles_[i].keep_spans(*spans);
     GroupBubbles& bubbles = bubbles_[static_cast<std::size_t>(trace.tiles[i].group)];
@@ -234,7 +235,7 @@ void Activity::message(const MessageRecord& message) {
     if (spans == nullptr) continue;
     const MessageSpan added{static_cast<std::size_t>(spans - spans_.data()),
                             {message.posted, message.received, static_cast<std::uint8_t>(message.axis)}};
-    if (period_) period_->message_spans.push_back(added);
+    if (period_ && !too_many_messages()) period_->message_spans.push_back(added);
     add_message_span(added);
     if (message.source == message.destination) break;
   }
@@ -245,7 +246,7 @@ void Activity::add_message_span(const MessageSpan& added) {
   merge(kept, added.span);
   if (kept.size() <= kMostSpans) return;
   kept.pop_back();
-  spans_[added.tile].complete = false;
+  messages_complete_[added.tile] = false;
 }
 
 std::vector<OperationMeasurement> Activity::take_operations() const {
@@ -286,6 +287,7 @@ ActivityMeasurement Activity::take(Cycle end) {
     if (axis.messages != 0) result.messages.push_back(axis);
   }
   for (std::size_t i = 0; i < spans_.size(); ++i) {
+    spans_[i].complete = spans_[i].complete && messages_complete_[i];
     for (const auto& axis : message_spans_[i]) {
       spans_[i].messages.insert(spans_[i].messages.end(), axis.begin(), axis.end());
     }

@@ -33,11 +33,11 @@ class TileActivity {
  private:
   friend class Activity;
 
-  void keep(const TileSpans::Span& span);
-  void add_span(const TileSpans::Span& span);
-  void add_bubble(Cycle from, Cycle to);
+  /// These return whether there was room.
+  bool keep(const TileSpans::Span& span);
+  bool add_span(const TileSpans::Span& span);
+  bool add_bubble(Cycle from, Cycle to);
   void repeat_period(Cycle length, std::uint64_t times);
-  bool is_full() const;
 
   Activity& all_;
   std::size_t tile_;  ///< among the used ones
@@ -45,7 +45,7 @@ class TileActivity {
   std::size_t step_ = 0;  ///< into the table of Activity
   TileSpans* spans_ = nullptr;
   GroupBubbles* bubbles_ = nullptr;
-  std::vector<TileSpans::Span> period_;  ///< kept of the period that comes again
+  std::vector<TileSpans::Span> period_;  ///< what was kept of the period that comes again
 };
 
 /// The times of operations of one work and kind.
@@ -58,7 +58,8 @@ struct OperationSum {
 
 /// Collects what a run is asked to keep besides its sums: loads over time, cycles by kind of step,
 /// operations, messages, and the spans of chosen tiles. Memory: 32 MiB of windows, 96 bytes for each work of
-/// the trace, up to 64 KiB for each stage group and 2.5 MiB for each chosen tile.
+/// the trace, up to 64 KiB for each stage group and 2.5 MiB for each chosen tile. While a period is recorded that comes again
+/// (Recorders): twice as much, and 64 MiB of messages of chosen tiles.
 class Activity {
  public:
   /// `trace` must outlive this. `chosen`: used tiles whose spans are kept.
@@ -71,6 +72,8 @@ class Activity {
 
   // Periods that come again, see Recorders and LoadWindows.
   void begin_period(Cycle start, Cycle length, std::uint64_t times, std::vector<LinkLoad> so_far);
+  /// Too many of chosen tiles were received in it for their spans to be kept; then it must be dropped.
+  bool too_many_messages() const { return period_->message_spans.size() > kMostPeriodMessages; }
   void end_period(const std::vector<LinkLoad>& so_far);
   void drop_period();
 
@@ -98,6 +101,7 @@ class Activity {
   };
   static constexpr std::size_t kMostSpans = std::size_t{1} << 16;
   static constexpr std::size_t kMostBubbles = std::size_t{1} << 12;
+  static constexpr std::size_t kMostPeriodMessages = std::size_t{1} << 21;
 
   TileSpans* spans_of(TileId tile);
   void repeat_sums(const Period& period);
@@ -114,7 +118,8 @@ class Activity {
   std::vector<GroupBubbles> bubbles_;  ///< by group
   /// Messages of a chosen tile by axis, merged as they come, in order of reception.
   std::vector<std::array<std::vector<TileSpans::Span>, workloads::kAxes + 1>> message_spans_;
-  std::unique_ptr<Period> period_;  ///< that will come again
+  std::vector<bool> messages_complete_;  ///< by chosen tile
+  std::unique_ptr<Period> period_;       ///< that will come again
 };
 
 }  // namespace wafersim::sim

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "sim/activity.h"
 
 /// What is recorded of periods and replicas that are not simulated.
@@ -10,16 +8,11 @@ TileSpans::Span later(const TileSpans::Span& span, Cycle by) { return {span.from
 
 }  // namespace
 
-/// What comes now would not be kept.
-bool TileActivity::is_full() const {
-  return (spans_ == nullptr || !spans_->complete) && (bubbles_ == nullptr || bubbles_->spans.size() >= Activity::kMostBubbles);
-}
-
 void TileActivity::repeat_period(Cycle length, std::uint64_t times) {
-  bool goes_on = !period_.empty();
-  for (std::uint64_t k = 1; k <= times && goes_on; ++k) {
-    goes_on = !is_full();  // what is full may still be made longer, once
-    for (const TileSpans::Span& span : period_) keep(later(span, length * k));
+  bool has_room = true;
+  for (std::uint64_t k = 1; k <= times && has_room; ++k) {
+    has_room = false;
+    for (const TileSpans::Span& span : period_) has_room = keep(later(span, length * k)) || has_room;
   }
   period_ = {};
 }

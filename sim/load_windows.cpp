@@ -99,33 +99,26 @@ void LoadWindows::charge_again(std::size_t tile, std::size_t kind, Cycle from, C
   row[window_of(last - 1)][kind] += period_->times * (to - from) - before;
 }
 
-Cycle LoadWindows::next_sample() const {
-  if (!period_ || period_->sampled == period_->samples.size()) return window_end_;
-  return std::min(window_end_, period_->samples[period_->sampled]);
+Cycle LoadWindows::next_sample_of_period() const {
+  return period_ && period_->links.size() < period_->samples.size() ? period_->samples[period_->links.size()] : kNever;
 }
 
-void LoadWindows::add_link(std::size_t link, const LinkLoad& so_far) {
+Cycle LoadWindows::next_sample() const { return std::min(window_end_, next_sample_of_period()); }
+
+void LoadWindows::sample(const std::vector<LinkLoad>& so_far) {
   const Cycle at = next_sample();
-  if (period_ && period_->sampled < period_->samples.size() && period_->samples[period_->sampled] == at) {
-    period_->links[period_->sampled * last_.size() + link] = so_far;
+  if (at == next_sample_of_period()) period_->links.push_back(so_far);
+  if (at == window_end_) end_window(so_far);
+}
+
+void LoadWindows::end_window(const std::vector<LinkLoad>& so_far) {
+  const std::size_t window = window_of(window_end_ - 1);
+  for (std::size_t link = 0; link < so_far.size(); ++link) {
+    LinkLoad& cell = links_[link * capacity_ + window];
+    cell.busy += so_far[link].busy - last_[link].busy;
+    cell.queued += so_far[link].queued - last_[link].queued;
   }
-  if (at == window_end_) add_to_window(link, so_far);
-}
-
-void LoadWindows::add_to_window(std::size_t link, const LinkLoad& so_far) {
-  LinkLoad& cell = links_[link * capacity_ + window_of(window_end_ - 1)];
-  cell.busy += so_far.busy - last_[link].busy;
-  cell.queued += so_far.queued - last_[link].queued;
-  last_[link] = so_far;
-}
-
-void LoadWindows::sampled() {
-  const Cycle at = next_sample();
-  if (period_ && period_->sampled < period_->samples.size() && period_->samples[period_->sampled] == at) ++period_->sampled;
-  if (at == window_end_) next_window();
-}
-
-void LoadWindows::next_window() {
+  last_ = so_far;
   sampled_until_ = window_end_;
   window_end_ = end_of_window(sampled_until_);
   if (window_of(window_end_ - 1) >= capacity_) widen();
@@ -142,35 +135,30 @@ void LoadWindows::begin_period(Cycle start, Cycle length, std::uint64_t times, s
   const Cycle end = start + length * (times + 1);
   // The run goes on at least so long. From here on windows stay as they are until the period ends.
   while (window_of(end) >= capacity_) widen();
-  period_ = std::make_unique<Period>(Period{start, length, times, {}, std::move(so_far), {}, 0, {}});
+  period_ = std::make_unique<Period>(Period{start, length, times, {}, std::move(so_far), {}, {}});
   period_->tiles.resize(tiles_.size());
   for (Cycle window_end = end_of_window(start + length); window_end <= end; window_end += Cycle{1} << shift_) {
     period_->samples.push_back(start + 1 + (window_end - start - 1) % length);
   }
   std::sort(period_->samples.begin(), period_->samples.end());
   period_->samples.erase(std::unique(period_->samples.begin(), period_->samples.end()), period_->samples.end());
-  period_->links.resize(period_->samples.size() * last_.size());
 }
 
 void LoadWindows::end_period(const std::vector<LinkLoad>& so_far) {
   const std::unique_ptr<Period> period = std::move(period_);
-  require_invariant(period->sampled == period->samples.size(), "links were not sampled where windows end in later periods");
+  require_invariant(period->links.size() == period->samples.size(), "links were not sampled where windows end in later periods");
   for (std::size_t i = 0; i < tiles_.size(); ++i) add(tiles_[i], period->tiles[i]);
-  const auto repeated = [&](std::size_t link, std::uint64_t times) {
-    return LinkLoad{(so_far[link].busy - period->at_start[link].busy) * times,
-                    (so_far[link].queued - period->at_start[link].queued) * times};
-  };
   const Cycle end = period->start + period->length * (period->times + 1);
   while (window_end_ <= end) {
     const std::uint64_t repetition = (window_end_ - period->start - 1) / period->length;
     const Cycle like = window_end_ - repetition * period->length;
     const auto sample = std::lower_bound(period->samples.begin(), period->samples.end(), like) - period->samples.begin();
-    for (std::size_t link = 0; link < last_.size(); ++link) {
-      LinkLoad load = period->links[static_cast<std::size_t>(sample) * last_.size() + link];
-      add(load, repeated(link, repetition));
-      add_to_window(link, load);
+    std::vector<LinkLoad> loads = period->links[static_cast<std::size_t>(sample)];
+    for (std::size_t link = 0; link < loads.size(); ++link) {
+      loads[link].busy += (so_far[link].busy - period->at_start[link].busy) * repetition;
+      loads[link].queued += (so_far[link].queued - period->at_start[link].queued) * repetition;
     }
-    next_window();
+    end_window(loads);
   }
 }
 

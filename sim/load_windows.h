@@ -21,10 +21,8 @@ class LoadWindows {
 
   /// When links are to be sampled next.
   Cycle next_sample() const;
-  /// What a link did since the start of the run, up to next_sample().
-  void add_link(std::size_t link, const LinkLoad& so_far);
-  /// All links have been added.
-  void sampled();
+  /// What links did since the start of the run, up to next_sample().
+  void sample(const std::vector<LinkLoad>& so_far);
 
   /// The last window ends with the run, where the last sample is due.
   void end_at(Cycle end) { window_end_ = sampled_until_ < end ? end : kNever; }
@@ -51,16 +49,15 @@ class LoadWindows {
     std::vector<CyclesByKind> tiles;   ///< as tiles_: what all repetitions charge
     std::vector<LinkLoad> at_start;    ///< by link
     std::vector<Cycle> samples;        ///< cycles of the period in whose repetitions a window ends, ascending
-    std::size_t sampled = 0;           ///< of these
-    std::vector<LinkLoad> links;       ///< [sample * links + link], so far
+    std::vector<std::vector<LinkLoad>> links;  ///< by sample, as far as they have been taken: by link
   };
 
   std::size_t window_of(Cycle cycle) const { return static_cast<std::size_t>(cycle >> shift_); }
   Cycle end_of_window(Cycle cycle) const { return Cycle{window_of(cycle) + 1} << shift_; }
   void widen();
   void charge_again(std::size_t tile, std::size_t kind, Cycle from, Cycle to);
-  void add_to_window(std::size_t link, const LinkLoad& so_far);
-  void next_window();
+  Cycle next_sample_of_period() const;
+  void end_window(const std::vector<LinkLoad>& so_far);
 
   std::size_t capacity_;  ///< windows, even
   unsigned shift_;        ///< the length is 2^shift_

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "sim/path_recorder.h"
+#include "sim/replicas.h"
 #include "sim/state_archive.h"
 
 namespace wafersim::sim {
@@ -229,9 +230,7 @@ void PathRecorder::copy_first_replica(const Replica& replica) {
 }
 
 void PathRecorder::move(Way& way, const std::vector<TileId>& moved) {
-  if (way.link_queue + way.link_room == 0) return;
-  const TileId source = moved[topology::Mesh::link_source(way.link_waited)];
-  way.link_waited = topology::Mesh::link(source, topology::Mesh::link_direction(way.link_waited));
+  if (way.link_queue + way.link_room != 0) way.link_waited = moved_link(way.link_waited, moved);
 }
 
 /// Of tiles of several replicas that end the run together the first one counts.

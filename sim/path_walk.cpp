@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "sim/path_recorder.h"
+#include "sim/replicas.h"
 
 namespace wafersim::sim {
 namespace {
@@ -77,10 +78,6 @@ void check(const std::vector<PathSegment>& segments, Cycle end) {
   require_invariant(at == end, "the critical path is not as long as the run");
 }
 
-topology::LinkId moved(topology::LinkId link, const std::vector<TileId>& tiles) {
-  return topology::Mesh::link(tiles[topology::Mesh::link_source(link)], topology::Mesh::link_direction(link));
-}
-
 }  // namespace
 
 const char* to_string(PathKind kind) {
@@ -133,7 +130,7 @@ void PathRecorder::add_stretch(std::vector<PathSegment>& segments, const PathNod
       }
     }
     if (where.moved == nullptr) continue;
-    if (is_at_link(segment.kind)) segment.link = moved(segment.link, *where.moved);
+    if (is_at_link(segment.kind)) segment.link = moved_link(segment.link, *where.moved);
     segment.tile = (*where.moved)[segment.tile];
     if (segment.destination != kNoTile) segment.destination = (*where.moved)[segment.destination];
   }

@@ -9,11 +9,8 @@
 #include "workloads/message_keys.h"
 
 namespace wafersim::sim {
-namespace {
 
 using topology::LinkId;
-
-}  // namespace
 
 Recorders::Recorders(const Parts& parts) : parts_(parts) {
   if (parts.options.record_memory) attach_timelines();
@@ -88,10 +85,7 @@ bool Recorders::is_observed(TileId tile) const { return tile < observed_.size() 
 /// Adds what links did in all stretches that ended by `now`.
 void Recorders::sample_links(Cycle now) {
   LoadWindows& windows = activity_->windows();
-  const std::vector<LinkId>& links = parts_.loads.links();
-  for (; windows.next_sample() <= now; windows.sampled()) {
-    for (std::size_t i = 0; i < links.size(); ++i) windows.add_link(i, parts_.loads.before(links[i], windows.next_sample()));
-  }
+  while (windows.next_sample() <= now) windows.sample(parts_.loads.all_before(windows.next_sample()));
 }
 
 void Recorders::measure_memory(Measurements& out) const {
@@ -124,7 +118,7 @@ void Recorders::tell_cycle() {
   std::stable_sort(happened_.begin(), happened_.end(), before);
   for (const Event& event : happened_) tell(event);
   if (period_ && !period_->too_many) {
-    period_->too_many = period_->events.size() + happened_.size() > kMostEvents;
+    period_->too_many = period_->events.size() + happened_.size() > parts_.options.repeated_events;
     if (!period_->too_many) period_->events.insert(period_->events.end(), happened_.begin(), happened_.end());
   }
   happened_.clear();
@@ -170,7 +164,7 @@ void Recorders::begin_period(Cycle length, std::uint64_t times, const NamedRecor
 
 bool Recorders::end_period(const StateShift& one, const NamedRecords& named) {
   tell_cycle();
-  if (period_->too_many) {
+  if (period_->too_many || (activity_ && activity_->too_many_messages())) {
     drop_period();
     return false;
   }
@@ -259,7 +253,7 @@ void Recorders::add_moves_of_links(const Replicas& replicas, const std::vector<T
   for (std::size_t place = 0; place < links.size(); ++place) {
     const TileId source = topology::Mesh::link_source(links[place]);
     if (!std::binary_search(replicas.tiles(0).begin(), replicas.tiles(0).end(), source)) continue;
-    const LinkId link = topology::Mesh::link(moved[source], topology::Mesh::link_direction(links[place]));
+    const LinkId link = moved_link(links[place], moved);
     const auto other = std::lower_bound(links.begin(), links.end(), link);
     if (other != links.end() && *other == link) moves.emplace_back(place, other - links.begin());
   }

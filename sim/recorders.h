@@ -79,9 +79,6 @@ class Recorders {
     std::vector<Event> events;
     bool too_many = false;
   };
-  /// What observers may be told again: 250 MiB of events.
-  static constexpr std::size_t kMostEvents = std::size_t{1} << 21;
-
   void attach_timelines();
   void attach_activity();
   void attach_observer();

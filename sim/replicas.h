@@ -10,6 +10,11 @@
 
 namespace wafersim::sim {
 
+/// A link of the first replica in another one, in which its tiles are `moved`.
+inline topology::LinkId moved_link(topology::LinkId link, const std::vector<TileId>& moved) {
+  return topology::Mesh::link(moved[topology::Mesh::link_source(link)], topology::Mesh::link_direction(link));
+}
+
 /// Whether the replicas of a plan do the same until they meet, and when that is. Proven from the trace, the mesh and the routes:
 /// the tiles of each replica are those of the first moved by one vector; their programs, peers, memory and routes are the
 /// first one's, moved likewise, up to the first step in which a tile has to do with another replica; no route up to then

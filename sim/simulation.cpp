@@ -150,7 +150,7 @@ bool Simulation::Parts::may_form_trains() const {
          options.watch.tiles.empty();
 }
 
-/// Whose state cannot be saved and taken up again; empty when all of it can.
+/// Whose state cannot be saved and taken up again, so that nothing is folded; empty when all of it can.
 std::string Simulation::Parts::unfolded_for() const {
   if (flits) return "flit fidelity";
   if (options.core_factory) return "cores of the user's own";
@@ -165,8 +165,9 @@ void Simulation::Parts::make_folding(bool draws) {
   const std::string unkept = unfoldable.empty() && !recorders.may_be_kept() ? "what happens when is recorded" : unfoldable;
   if (keeps && !unkept.empty()) throw PlanError("this run cannot be kept in checkpoints: " + unkept);
   if (!unfoldable.empty() || (!options.fold && !keeps)) return;
-  folding = std::make_unique<Folding>(FoldingParts{wafer, network, calendar, trace, recorder, shared_by_cores, recorders, mesh, draws, options.fold_eagerly},
-                                      options.fold);
+  const FoldingParts parts{wafer,           network,   calendar, trace, recorder,
+                           shared_by_cores, recorders, mesh,     draws, options.fold_eagerly};
+  folding = std::make_unique<Folding>(parts, options.fold);
 }
 
 void Simulation::Parts::checkpoint() {

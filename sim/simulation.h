@@ -67,6 +67,8 @@ struct SimulationOptions {
   std::span<const char> resume;  ///< such a state of the same run to go on from; empty: from the start
   std::function<void(const MessageRecord&)> on_message;  ///< called when a message is received; nothing is folded
   TileObserver observer;
+  /// What observers may be told again of a period that is skipped, 120 B each; a period of more is not.
+  std::size_t repeated_events = std::size_t{1} << 21;
   std::function<void(const Progress&)> on_progress;      ///< a few times a second
   std::function<bool()> interrupted;                     ///< polled; true stops the run, results marked partial
   WatchOptions watch;                                    ///< routers to watch; live tiles

@@ -222,8 +222,8 @@ std::vector<std::int32_t> FirstTiles::in_flight(const PipelineShape& shape) {
   return recall(in_flight_, key.take(), [&shape] { return passes_in_flight(shape); });
 }
 
-MemoryBound FirstTiles::bound(const LoweringInput& input, int stages) {
-  Plan plan(input);
+MemoryBound FirstTiles::bound(Plan& plan, int stages) {
+  const LoweringInput& input = plan.stages.input();
   Trace trace;
   trace.pipeline_stages = input.plan.pp;
   trace.iterations = input.training.iterations;
@@ -258,8 +258,9 @@ MemoryBound FirstTiles::bound(const LoweringInput& input, int stages) {
 }
 
 MemoryBound FirstTiles::bound(const LoweringInput& input) {
-  const MemoryBound first = bound(input, 1);
-  return first.fits && input.plan.pp > 1 ? bound(input, input.plan.pp) : first;
+  Plan plan(input);
+  const MemoryBound first = bound(plan, 1);
+  return first.fits && input.plan.pp > 1 ? bound(plan, input.plan.pp) : first;
 }
 
 }  // namespace wafersim::workloads

@@ -45,7 +45,7 @@ class FirstTiles {
   };
   class Plan;
 
-  MemoryBound bound(const LoweringInput& input, int stages);
+  MemoryBound bound(Plan& plan, int stages);
   /// `layers`: how many the stage has.
   Stage stage(Plan& plan, int number, std::size_t layers);
   Slot slot(Plan& plan, int number, std::size_t layers, const OutlineSlot& slot);

@@ -95,11 +95,11 @@ class Lowering {
   std::map<std::array<int, 4>, std::uint32_t> statics_;
 };
 
-/// Places the memory of the tiles that are in the trace.
-MemoryBound bound_memory(Trace& trace, const LoweringInput& input) {
-  const std::vector<TileBound> bounds = bound_tiles(trace, passes_in_flight(pipeline_shape(input.plan, input.training)));
+/// Places the memory of the tiles that are in the trace. Returns what they may hold.
+std::vector<TileBound> place_tiles(Trace& trace, const LoweringInput& input) {
+  std::vector<TileBound> bounds = bound_tiles(trace, passes_in_flight(pipeline_shape(input.plan, input.training)));
   place_memory(trace, bounds, input.placement, input.hardware);
-  return memory_bound(trace, bounds, input.hardware);
+  return bounds;
 }
 
 bool is_first_of_stage(const Ranks& ranks) {
@@ -114,7 +114,7 @@ LoweredPlan lower(const LoweringInput& input) {
   validate_plan(input.plan, input.training, input.model, input.mesh);
   Mapping mapping(input.plan, input.mesh);
   Trace trace = Lowering(input, mapping).run([](const Ranks&) { return true; });
-  MemoryBound bound = bound_memory(trace, input);
+  MemoryBound bound = memory_bound(trace, place_tiles(trace, input), input.hardware);
   return {std::move(mapping), std::move(trace), std::move(bound)};
 }
 
@@ -122,9 +122,7 @@ Trace lower_stages(const LoweringInput& input, const Mapping& mapping, const std
   Trace trace = Lowering(input, mapping).run([&whole](const Ranks& ranks) {
     return whole.contains(ranks.pp) || is_first_of_stage(ranks);
   });
-  if (input.hardware.dram_capacity != 0) {
-    place_memory(trace, bound_tiles(trace, passes_in_flight(pipeline_shape(input.plan, input.training))), input.placement, input.hardware);
-  }
+  if (input.hardware.dram_capacity != 0) place_tiles(trace, input);
   return trace;
 }
 

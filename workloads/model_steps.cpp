@@ -98,7 +98,7 @@ std::uint32_t ModelTemplates::of(const ModelStepKind& step, std::int32_t layer, 
 
 template <class Emit>
 StepTemplate ModelTemplates::make(const char* name, const Ranks& ranks, const std::vector<Bucket>& written,
-                                   const std::vector<Bucket>& used, SeenFrom from, Emit&& emit) {
+                                  const std::vector<Bucket>& used, SeenFrom from, Emit&& emit) {
   StepEmitter step(trace_, name, plan_.context(ranks));
   if (plan_.plan().shards_gradients()) {
     for (const Bucket& bucket : written) hold_gradients(step, bucket);

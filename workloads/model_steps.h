@@ -54,7 +54,7 @@ class ModelTemplates {
   /// to write; `used`: those whose weights it uses.
   template <class Emit>
   StepTemplate make(const char* name, const Ranks& ranks, const std::vector<Bucket>& written,
-                     const std::vector<Bucket>& used, SeenFrom from, Emit&& emit);
+                    const std::vector<Bucket>& used, SeenFrom from, Emit&& emit);
   StepTemplate make_layer(Pass pass, const Ranks& ranks, const LayerEdges& at, const GroupPlace& place, std::int32_t layer);
   StepTemplate make_end(StepKind kind, Pass pass, const Ranks& ranks);
 

@@ -107,29 +107,32 @@ TEST(Checkpoints, WhatCannotBeResumedIsRefused) {
   expect_refused("--resume", 5, "cannot read out/checkpoint.bin: No such file");
 }
 
+/// The same run folded, into `auto`, and in full, into `off`.
+void run_both(const Workplace& work, const std::string& options) {
+  for (const std::string fold : {"auto", "off"}) {
+    const Outcome outcome = work.wafersim("run s.yaml --quiet -o " + fold + " --fold " + fold + " " + options);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  }
+  expect_same_files(work, "auto", "off");
+}
+
 TEST(Folding, TheSummarySaysWhatWasFolded) {
   const Workplace work;
   work.write("s.yaml", kSmallScenario);
-  const std::string run = "run s.yaml --quiet --set training.iterations=40 ";
-  ASSERT_EQ(work.wafersim(run + "-o off --memory --fold off").status, 0);
-  ASSERT_EQ(work.wafersim(run + "-o auto --memory --fold auto").status, 0);
-  expect_same_files(work, "auto", "off");
+  run_both(work, "--memory --set training.iterations=40");
   EXPECT_EQ(summary(work, "off")["engine"]["folded_fraction"], 0.0);
   EXPECT_TRUE(summary(work, "off")["engine"]["fold"]["stopped_by"].empty());
-  ASSERT_EQ(work.wafersim(run + "-o messages --messages").status, 0);
+  ASSERT_EQ(work.wafersim("run s.yaml --quiet -o messages --messages").status, 0);
   EXPECT_EQ(summary(work, "messages")["engine"]["fold"]["stopped_by"][0], "messages are recorded");
 }
 
 TEST(Folding, TheFilesOfWhatIsRecordedAreTheSame) {
   const Workplace work;
   work.write("s.yaml", kPipelineScenario);
-  const std::string run = "run s.yaml --quiet --memory --report --timeline --critical-path ";
-  ASSERT_EQ(work.wafersim(run + "-o off --fold off").status, 0);
-  ASSERT_EQ(work.wafersim(run + "-o auto").status, 0);
+  run_both(work, "--memory --report --timeline --critical-path");
   const auto engine = summary(work, "auto")["engine"];
   EXPECT_GT(engine["fold"]["skipped_periods"], 10);
   EXPECT_EQ(engine["fold"]["replicas_folded"], 2);
-  expect_same_files(work, "auto", "off");
   for (const char* file : {"/timeline.json.gz", "/critical_path.json", "/tile_windows.csv", "/link_windows.csv", "/step_cycles.csv",
                            "/operations.csv", "/latency.csv", "/spans.csv", "/bubbles.csv", "/flows.csv"}) {
     EXPECT_EQ(work.read(std::string("auto") + file), work.read(std::string("off") + file)) << file;

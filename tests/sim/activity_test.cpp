@@ -54,20 +54,16 @@ TEST(LoadWindows, SumsAreThoseOfTheirCycles) {
       const Cycle until = std::min<Cycle>(end, at + 1 + random.below(5'000));
       while (windows.next_sample() <= at) {
         const Cycle sampled = windows.next_sample();
-        windows.add_link(0, {sampled / 2, sampled});
-        windows.sampled();
+        windows.sample({{sampled / 2, sampled}});
       }
       windows.charge(0, at % 2 == 0 ? CycleKind::compute : CycleKind::idle, at, until);
       charges.emplace_back(at, until);
       at = until;
     }
-    for (; windows.next_sample() <= end; windows.sampled()) {
-      windows.add_link(0, {windows.next_sample() / 2, windows.next_sample()});
-    }
+    while (windows.next_sample() <= end) windows.sample({{windows.next_sample() / 2, windows.next_sample()}});
     windows.end_at(end);
     if (windows.next_sample() == end) {
-      windows.add_link(0, {end / 2, end});
-      windows.sampled();
+      windows.sample({{end / 2, end}});
     }
     const sim::WindowMeasurement result = windows.take(end);
     ASSERT_EQ(result.tiles.size(), result.count);
@@ -129,7 +125,7 @@ class Repeated {
     windows.charge(0, kind, from - std::min(from, lag_), to - std::min(to, lag_));
   }
   void sample(LoadWindows& windows, Cycle now) const {
-    for (; windows.next_sample() <= now; windows.sampled()) windows.add_link(0, load_before(windows.next_sample()));
+    while (windows.next_sample() <= now) windows.sample({load_before(windows.next_sample())});
   }
 
   Cycle lag_;
@@ -167,8 +163,7 @@ TEST(LoadWindows, MemoryIsBounded) {
   LoadWindows windows(2048, 8000);
   windows.charge(0, CycleKind::compute, 0, Cycle{1} << 40);
   windows.end_at(Cycle{1} << 40);
-  for (std::size_t link = 0; link < 8000; ++link) windows.add_link(link, {});
-  windows.sampled();
+  windows.sample(std::vector<LinkLoad>(8000));
   const sim::WindowMeasurement result = windows.take(Cycle{1} << 40);
   EXPECT_LE(result.tiles.size() * sizeof(CyclesByKind) + result.links.size() * sizeof(LinkLoad),
             std::size_t{32} << 20);

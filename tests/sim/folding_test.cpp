@@ -17,6 +17,7 @@ struct Result {
   std::uint64_t periods = 0;
   int replicas = 0;
   double fraction = 0;
+  std::string stopped_by;  ///< the first reason
 };
 
 struct Recorded {
@@ -24,6 +25,7 @@ struct Recorded {
   bool activity = false;
   bool path = false;
   std::set<int> replicas = {};  ///< of whose tiles spans and events are recorded
+  std::size_t repeated_events = std::size_t{1} << 21;
 };
 
 std::vector<TileId> tiles_of(const std::set<int>& replicas, const workloads::Trace& trace) {
@@ -64,17 +66,20 @@ Result run(const RandomPlan& plan, bool fold, Cycle max_cycles = kNever, const R
     options.record_activity = recorded.activity;
     options.record_path = recorded.path;
     options.activity_tiles = tiles_of(recorded.replicas, lowered.trace);
+    options.repeated_events = recorded.repeated_events;
     std::ostringstream events;
     options.observer = writes_to(events, options.activity_tiles);
     const sim::Measurements result = run_trace(mesh, hardware, lowered.trace, options, plan.router.routing);
     const sim::FoldMeasurement& folded = result.engine.fold;
-    return std::to_string(folded.skipped_periods) + ' ' + std::to_string(folded.replicas_folded) + ' ' +
+    const std::string reason = folded.stopped_by.empty() ? "" : folded.stopped_by.front();
+    return reason + '\n' + std::to_string(folded.skipped_periods) + ' ' + std::to_string(folded.replicas_folded) + ' ' +
            std::to_string(folded.fraction) + '\n' + dump(result) + events.str();
   });
   Result result;
-  std::istringstream line(text);
-  line >> result.periods >> result.replicas >> result.fraction;
-  result.dump = text.substr(text.find('\n') + 1);
+  std::istringstream lines(text);
+  std::getline(lines, result.stopped_by);
+  lines >> result.periods >> result.replicas >> result.fraction;
+  result.dump = text.substr(text.find('\n', result.stopped_by.size() + 1) + 1);
   return result;
 }
 
@@ -206,6 +211,26 @@ TEST(Folding, RecordsWhatItDoesNotSimulate) {
   RandomPlan iterations = pipeline(2, 4, one_f_one_b);
   iterations.fixture.training.iterations = 40;
   folds(iterations, {.activity = true, .path = true, .replicas = {0}}, 6, 2);
+}
+
+/// Spans that are not kept to the end end where they do in the run in full.
+TEST(Folding, RecordsAsManySpansAsThereIsRoomFor) {
+  const RandomPlan plan = pipeline(1, 6'000, workloads::PipelineSchedule::one_f_one_b);
+  const Recorded recorded{.activity = true, .replicas = {0}};
+  const Result folded = run(plan, true, kNever, recorded);
+  EXPECT_EQ(first_difference(folded.dump, run(plan, false, kNever, recorded).dump), "");
+  EXPECT_GE(folded.periods, 1'000U);
+  EXPECT_NE(folded.dump.find("\nspans of 0 0 "), std::string::npos) << "there was room for all";
+}
+
+/// A period of more events than may be told again is simulated each time.
+TEST(Folding, StopsWhereTooMuchIsRecorded) {
+  const RandomPlan plan = pipeline(1, 40, workloads::PipelineSchedule::one_f_one_b);
+  const Recorded few{.activity = true, .path = true, .replicas = {0}, .repeated_events = 100};
+  const Result stopped = run(plan, true, kNever, few);
+  EXPECT_EQ(first_difference(stopped.dump, run(plan, false, kNever, few).dump), "");
+  EXPECT_EQ(stopped.periods, 0U);
+  EXPECT_EQ(stopped.stopped_by, "periods: too much is recorded in one to be told again");
 }
 
 TEST(Folding, RecordsUpToWhereTheRunIsStopped) {
