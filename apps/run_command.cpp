@@ -151,10 +151,7 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   options.memory_tiles = named_tiles("--memory-tiles", arguments.memory_tiles, run);
   if (wants_report(arguments)) {
     // The page has no room for what --memory keeps.
-    if (!options.record_memory) {
-      options.memory_rows = std::size_t{1} << 18;
-      options.memory_in_windows = true;
-    }
+    if (!options.record_memory) options.memory_rows = std::size_t{1} << 18;
     options.record_activity = options.record_memory = true;
     options.activity_tiles = report_tiles(arguments, run);
     options.memory_tiles.insert(options.memory_tiles.end(), options.activity_tiles.begin(), options.activity_tiles.end());

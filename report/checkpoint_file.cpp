@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "wafersim checkpoint\n";
 /// Raised whenever the layout of the state changes.
-constexpr std::uint32_t kStateFormat = 2;
+constexpr std::uint32_t kStateFormat = 3;
 constexpr std::size_t kVersionBytes = 64;
 
 /// Numbers as this machine has them: a file from one of another byte order has another format number.

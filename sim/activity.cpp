@@ -163,6 +163,9 @@ bool TileActivity::add_bubble(Cycle from, Cycle to) {
   return true;
 }
 
+namespace {
+
+/// What the matrix engine of the busiest tile computes: no run takes less.
 Cycle least_cycles(const CompiledTrace& trace) {
   std::vector<Cycle> of_template;
   for (std::size_t i = 0; i < trace.trace().templates.size(); ++i) {
@@ -181,6 +184,8 @@ Cycle least_cycles(const CompiledTrace& trace) {
   }
   return most;
 }
+
+}  // namespace
 
 Activity::Activity(const CompiledTrace& compiled, std::size_t links, const std::vector<TileId>& chosen)
     : trace_(compiled.trace()),

@@ -10,9 +10,6 @@
 
 namespace wafersim::sim {
 
-/// What the matrix engine of the busiest tile computes: no run takes less.
-Cycle least_cycles(const CompiledTrace& trace);
-
 class Activity;
 
 /// What a tile's core tells of itself. Those of a simulation add up in its Activity.

@@ -3,84 +3,121 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-
 namespace wafersim::sim {
+namespace {
 
-MemoryLevels largest(const MemoryLevels& a, const MemoryLevels& b) {
-  MemoryLevels result{{}, std::max(a.sram, b.sram), std::max(a.dram, b.dram), std::max(a.total, b.total)};
-  for (std::size_t i = 0; i < a.by_class.size(); ++i) result.by_class[i] = std::max(a.by_class[i], b.by_class[i]);
-  return result;
-}
+constexpr std::size_t kBytesPerRow = 128;
 
-MemoryTimeline::MemoryTimeline(const MemoryLevels& start, std::size_t most_rows, Cycle window)
-    : start_(start), most_rows_(most_rows), window_(window) {
-  require_invariant(most_rows >= 2, "a timeline has room for two rows");
+/// Small numbers of either sign are small.
+std::uint64_t fold_sign(std::uint64_t difference) { return (difference << 1) ^ (difference >> 63 != 0 ? ~std::uint64_t{0} : 0); }
+std::uint64_t unfold_sign(std::uint64_t number) { return (number >> 1) ^ (0 - (number & 1)); }
+
+}  // namespace
+
+MemoryTimeline::MemoryTimeline(const MemoryLevels& start, std::size_t most_rows) : start_(start), most_rows_(most_rows) {
+  written_.levels = start;
 }
 
 void MemoryTimeline::change(Cycle cycle, const MemoryLevels& levels) {
-  if (in_period_) changes_.push_back({cycle, levels});
-  if (cycle < window_end_) {
-    Entry& entry = entries_.back();
-    entry.highest = largest(entry.highest, levels);
-    entry.last = levels;
-    return;
-  }
-  if (levels == (entries_.empty() ? start_ : entries_.back().last)) return;
-  if (entries_.empty()) entries_.reserve(most_rows_ + 1);  // its pages are touched as they are needed
-  entries_.emplace_back();
-  put({cycle, levels, levels}, entries_.size() - 1);
-  // Windows with a peak that does not last have a second row, for what comes after it.
-  while (entries_.size() > (window_ == 1 ? most_rows_ : most_rows_ / 2)) widen();
-  window_end_ = entries_.back().start + window_;
+  if (windows_) windows_->change(cycle, levels);
+  if (in_period_) return write(cycle, levels);  // even where nothing changes: what comes after the period may differ from it
+  if (windows_ || levels == written_.levels) return;
+  write(cycle, levels);
+  bound();
+}
+
+/// What is too long becomes rows.
+void MemoryTimeline::bound() {
+  if (bytes_.size() <= kBytesPerRow * most_rows_) return;
+  windows_ = windows();
+  bytes_ = {};
+  written_.byte = 0;
+  repetitions_ = {};
+}
+
+void MemoryTimeline::begin_period() {
+  in_period_ = true;
+  period_ = written_;
 }
 
 void MemoryTimeline::end_period(Cycle length, std::uint64_t times) {
-  const std::vector<Change> changes = std::move(changes_);
+  const std::size_t end = bytes_.size();
+  if (end != period_.byte && !windows_) repetitions_.push_back({period_, end, length, times});
+  for (std::uint64_t k = 1; windows_ && k <= times; ++k) enter(*windows_, period_, end, length * k);
   drop_period();
-  for (std::uint64_t k = 1; k <= times && !changes.empty(); ++k) {
-    for (const Change& each : changes) change(each.cycle + length * k, each.levels);
-  }
 }
 
 void MemoryTimeline::drop_period() {
   in_period_ = false;
-  changes_ = {};
+  if (!windows_) return bound();
+  bytes_.clear();
+  written_.byte = 0;
 }
 
-/// Puts an entry of the same or a shorter window behind the first `count`, or into the last of them; returns how many they
-/// are then.
-std::size_t MemoryTimeline::put(const Entry& entry, std::size_t count) {
-  const Cycle start = entry.start & ~(window_ - 1);  // a power of two
-  if (count > 0 && entries_[count - 1].start == start) {
-    entries_[count - 1].highest = largest(entries_[count - 1].highest, entry.highest);
-    entries_[count - 1].last = entry.last;
-    return count;
+/// The cycles since the change before, which numbers are others than then, and by how much.
+void MemoryTimeline::write(Cycle cycle, const MemoryLevels& levels) {
+  constexpr std::size_t kClasses = workloads::kMemoryClasses;
+  write_number(cycle - written_.cycle);
+  unsigned changed = levels.sram != written_.levels.sram ? 1U << kClasses : 0;
+  for (std::size_t i = 0; i < kClasses; ++i) changed |= levels.by_class[i] != written_.levels.by_class[i] ? 1U << i : 0;
+  write_number(changed);
+  for (std::size_t i = 0; i < kClasses; ++i) {
+    if ((changed >> i & 1) != 0) write_number(fold_sign(levels.by_class[i] - written_.levels.by_class[i]));
   }
-  // Until the first change of a window its cycles end with what was held before.
-  const MemoryLevels& before = count == 0 ? start_ : entries_[count - 1].last;
-  entries_[count] = {start, entry.start > start ? largest(before, entry.highest) : entry.highest, entry.last};
-  return count + 1;
+  if ((changed >> kClasses) != 0) write_number(fold_sign(levels.sram - written_.levels.sram));
+  written_ = {bytes_.size(), cycle, levels};
 }
 
-void MemoryTimeline::widen() {
-  window_ *= 2;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < entries_.size(); ++i) count = put(Entry(entries_[i]), count);
-  entries_.resize(count);
+/// Seven bits a byte, the lowest first; the last byte is below 128.
+void MemoryTimeline::write_number(std::uint64_t number) {
+  for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<std::uint8_t>(number | 0x80));
+  bytes_.push_back(static_cast<std::uint8_t>(number));
 }
 
-std::vector<MemoryRow> MemoryTimeline::rows(Cycle end) const {
-  std::vector<MemoryRow> result{{0, 1, start_}};
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
-    result.push_back({entry.start, window_, entry.highest});
-    const Cycle behind = entry.start + window_;
-    const bool goes_on = i + 1 == entries_.size() ? behind <= end : behind < entries_[i + 1].start;
-    if (entry.last != entry.highest && goes_on) result.push_back({behind, window_, entry.last});
+std::uint64_t MemoryTimeline::read_number(std::size_t& byte) const {
+  std::uint64_t number = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const std::uint64_t bits = bytes_[byte++];
+    number |= (bits & 0x7f) << shift;
+    if (bits < 0x80) return number;
   }
-  result.push_back({end, 1, entries_.empty() ? start_ : entries_.back().last});
+}
+
+void MemoryTimeline::read(Place& place) const {
+  constexpr std::size_t kClasses = workloads::kMemoryClasses;
+  place.cycle += read_number(place.byte);
+  const std::uint64_t changed = read_number(place.byte);
+  for (std::size_t i = 0; i < kClasses; ++i) {
+    if ((changed >> i & 1) == 0) continue;
+    const Bytes difference = unfold_sign(read_number(place.byte));
+    place.levels.by_class[i] += difference;
+    place.levels.total += difference;
+  }
+  if ((changed >> kClasses) != 0) place.levels.sram += unfold_sign(read_number(place.byte));
+  place.levels.dram = place.levels.total - place.levels.sram;
+}
+
+/// What lies from a place on, up to a byte, `later` than it is there. Returns the place behind it.
+MemoryTimeline::Place MemoryTimeline::enter(MemoryWindows& windows, Place from, std::size_t end, Cycle later) const {
+  while (from.byte != end) {
+    read(from);
+    windows.change(from.cycle + later, from.levels);
+  }
+  return from;
+}
+
+MemoryWindows MemoryTimeline::windows() const {
+  MemoryWindows result(start_, most_rows_);
+  Place place;
+  place.levels = start_;
+  for (const Repetition& each : repetitions_) {
+    place = enter(result, place, each.end, 0);
+    for (std::uint64_t k = 1; k <= each.times; ++k) enter(result, each.first, each.end, each.length * k);
+  }
+  enter(result, place, bytes_.size(), 0);
   return result;
 }
+
+std::vector<MemoryRow> MemoryTimeline::rows(Cycle end) const { return windows_ ? windows_->rows(end) : windows().rows(end); }
 
 }  // namespace wafersim::sim

@@ -1,27 +1,28 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/measurements.h"
+#include "sim/memory_windows.h"
 
 namespace wafersim::sim {
 
-/// What one tile holds over time, in a bounded number of rows. As long as the changes fit, every cycle that leaves
-/// another level than the one before is a row. When they do not, time is cut into windows of equal length, a power of
-/// two of cycles, doubled until they fit, and a row has the largest levels of its window.
+/// What one tile holds over time. Changes are kept as they come, in a few bytes each, and become rows (MemoryWindows) when
+/// somebody asks for them: which tiles those are is known at the end of a run only. What periods that come again change is kept
+/// once. Where there are too many changes for that, they become rows at once.
 class MemoryTimeline {
  public:
-  /// `most_rows` at least 2; rows() has at most two more, for the start and the end. `window`, a power of two, is the
-  /// length to begin with: more than 1 gives up exact rows for less work.
-  MemoryTimeline(const MemoryLevels& start, std::size_t most_rows, Cycle window = 1);
+  /// The arguments are those of MemoryWindows. What is kept of changes takes no more than the rows may.
+  MemoryTimeline(const MemoryLevels& start, std::size_t most_rows);
 
   /// Cycle `cycle` ends with these levels; cycles ascending.
   void change(Cycle cycle, const MemoryLevels& levels);
 
   // Periods that come again, see Recorders.
-  void begin_period() { in_period_ = true; }
+  void begin_period();
   /// What changed since then changes `times` times more, each `length` cycles later.
   void end_period(Cycle length, std::uint64_t times);
   void drop_period();
@@ -34,26 +35,36 @@ class MemoryTimeline {
   void visit(Archive& archive);
 
  private:
-  struct Entry {
-    Cycle start = 0;       ///< of its window
-    MemoryLevels highest;  ///< at the end of a cycle of the window
-    MemoryLevels last;     ///< at the end of the window
-  };
-  struct Change {
+  /// Where in the bytes one is: what was before, from which the next change is told.
+  struct Place {
+    std::size_t byte = 0;
     Cycle cycle = 0;
     MemoryLevels levels;
   };
+  /// A stretch of the bytes that comes again behind its end.
+  struct Repetition {
+    Place first;
+    std::size_t end = 0;
+    Cycle length = 0;
+    std::uint64_t times = 0;
+  };
 
-  std::size_t put(const Entry& entry, std::size_t count);
-  void widen();
+  void bound();
+  void write(Cycle cycle, const MemoryLevels& levels);
+  void write_number(std::uint64_t number);
+  void read(Place& place) const;
+  std::uint64_t read_number(std::size_t& byte) const;
+  MemoryWindows windows() const;
+  Place enter(MemoryWindows& windows, Place from, std::size_t end, Cycle later) const;
 
   MemoryLevels start_;
   std::size_t most_rows_;
-  Cycle window_;
-  Cycle window_end_ = 0;  ///< of the last entry
-  std::vector<Entry> entries_;
+  Place written_;                         ///< all of it
+  std::vector<std::uint8_t> bytes_;
+  std::vector<Repetition> repetitions_;   ///< ascending by their ends
+  std::optional<MemoryWindows> windows_;  ///< instead: then only what a period changes is written
   bool in_period_ = false;
-  std::vector<Change> changes_;  ///< in the period
+  Place period_;  ///< where it begins
 };
 
 }  // namespace wafersim::sim

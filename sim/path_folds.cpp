@@ -38,9 +38,9 @@ void CorePath::copy(const CorePath& other) {
 
 void PathRecorder::write_way(StateWriter& writer, const Way& way) {
   writer.time(way.path.to);
-  writer.time(way.at);
-  for (const Cycle cycles : {way.router, way.link, way.injection_queue, way.injection_room, way.ejection_queue, way.link_queue,
-                             way.link_room}) {
+  writer.time(way.at());
+  for (const std::uint32_t cycles : {way.router, way.link, way.injection_queue, way.injection_room, way.ejection_queue,
+                                     way.link_queue, way.link_room}) {
     writer.plain(cycles);
   }
   writer.plain(way.link_queue + way.link_room == 0 ? topology::LinkId{0} : way.link_waited);
@@ -58,7 +58,8 @@ std::uint32_t PathRecorder::place_of(const VcWay& vc, const std::vector<std::uin
   return vc.message == kNil || messages_[vc.message].serial != vc.serial ? kNil : places[vc.message];
 }
 
-void PathRecorder::write_relative(StateWriter& writer) const {
+void PathRecorder::write_relative(StateWriter& writer) {
+  enter_grants();
   const NamedRecords& named = writer.named();
   for (const CorePath& core : cores_) core.write_relative(writer);
   for (const std::uint32_t number : named.messages) {
@@ -87,6 +88,7 @@ void PathRecorder::write_relative(StateWriter& writer) const {
 
 template <class Visit>
 void PathRecorder::visit_numbered(const NamedRecords& named, const Visit& visit) {
+  enter_grants();
   visit(last_);
   for (CorePath& core : cores_) core.visit_ends(visit);
   for (const std::uint32_t number : named.messages) {
@@ -107,7 +109,7 @@ void PathRecorder::begin_period(const NamedRecords& named) {
   period_begun_ = network_.calendar.current();
   const auto number = static_cast<TileId>(periods_.size());
   periods_.emplace_back();
-  Cycle ends = 0;
+  std::uint32_t ends = 0;
   visit_numbered(named, [&](PathRef& path) {
     PathNode mark;
     mark.to = path.to;
@@ -141,8 +143,8 @@ PathRef PathRecorder::repeated(std::size_t end, std::uint64_t times) {
       mark.to = path.to + period.length * times;
       mark.mark = PathMark::repetition;
       mark.tile = number;
-      mark.number = times;
-      mark.link = end;
+      mark.number = tree_.number(times);
+      mark.link = static_cast<std::uint32_t>(end);
       PathRef result;
       tree_.put(result, mark);
       return result;
@@ -155,6 +157,7 @@ PathRef PathRecorder::repeated(std::size_t end, std::uint64_t times) {
 void PathRecorder::drop_period() { periods_.back() = {}; }
 
 void PathRecorder::renumber(const NamedRecords& from, const NamedRecords& to, Cycle by) {
+  enter_grants();
   const std::vector<std::uint32_t> places = places_of(from.messages);
   for (VcWay& vc : vcs_) {
     const std::uint32_t place = place_of(vc, places);
@@ -164,22 +167,18 @@ void PathRecorder::renumber(const NamedRecords& from, const NamedRecords& to, Cy
     }
     vc.message = to.messages[place];
     vc.port_until += by;
-    vc.way.at += by;
   }
   HugeVector<MessageWay> messages;
   for (std::size_t i = 0; i < from.messages.size(); ++i) {
     MessageWay& message = at(messages, to.messages[i]);
     message = messages_[from.messages[i]];
     message.port_until += by;
-    message.arrived.at += by;
-    message.injected.at += by;
   }
   messages_ = std::move(messages);
   HugeVector<PacketWay> packets;
   for (std::size_t i = 0; i < from.packets.size(); ++i) {
     PacketWay& packet = at(packets, to.packets[i]);
     packet = packets_[from.packets[i]];
-    packet.way.at += by;
   }
   packets_ = std::move(packets);
   for (CorePath& core : cores_) core.move(by);
@@ -196,6 +195,7 @@ void PathRecorder::come_from_replica(PathRef& path, std::uint32_t replica) {
 }
 
 void PathRecorder::copy_first_replica(const Replica& replica) {
+  enter_grants();
   replicas_.resize(std::max<std::size_t>(replicas_.size(), replica.number + std::size_t{1}));
   replicas_[replica.number] = replica.moved;
   const auto come_here = [&](PathRef& path) { come_from_replica(path, replica.number); };

@@ -1,13 +1,14 @@
 #include "sim/path_recorder.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 
 namespace wafersim::sim {
 namespace {
 
-/// 1.4 GiB of nodes, half of which may be needed.
+/// 1 GiB of nodes, half of which may be needed.
 constexpr std::size_t kMostNodes = std::size_t{1} << 25;
 
 template <class Noted>
@@ -91,8 +92,8 @@ void CorePath::engine_stopped(Engine engine, const Stopped& operation, Cycle now
   node.number = 1;
   if (now != start + started.compute) {
     node.parts = true;
-    node.number = started.compute;
-    node.link = std::min(now, start + std::max(started.compute, started.memory)) - (start + started.compute);
+    node.number = all_.tree().number(started.compute);
+    node.link = all_.tree().number(std::min(now, start + std::max(started.compute, started.memory)) - (start + started.compute));
   }
   all_.tree().grow(path, node);
   freed = {now, path};
@@ -137,6 +138,7 @@ void PathRecorder::visit_ends(const Visit& visit) {
 }
 
 void PathRecorder::collect() {
+  enter_grants();
   for (VcWay& vc : vcs_) {
     if (vc.message == kNil) continue;
     const MessageWay& message = messages_[vc.message];
@@ -156,7 +158,8 @@ void PathRecorder::step_closed(const PathRef& path, TileId tile, Cycle now) {
 /// What a way has come to since its last node becomes nodes: first what it waited in the NIC, last what it
 /// waited in routers.
 void PathRecorder::close(Way& way, const Message& message) {
-  if (way.at == way.path.to) return;
+  if (way.after == 0) return;
+  const Cycle end = way.at();
   PathNode node = node_of(message);
   node.to = way.path.to;
   const auto add = [&](Cycle cycles, PathKind kind) {
@@ -170,7 +173,7 @@ void PathRecorder::close(Way& way, const Message& message) {
   const Cycle last_waits = way.ejection_queue + way.link_queue + way.link_room;
   node.number = way.router;
   node.link = way.link;
-  add(way.at - node.to - last_waits, PathKind::wire);
+  add(end - node.to - last_waits, PathKind::wire);
   node.link = 0;
   if (last_waits != 0) {
     node.number = way.link_waited;
@@ -190,31 +193,43 @@ void PathRecorder::overhead(PathRef& path, Cycle until, const Message& message) 
   tree_.grow(path, node);
 }
 
+/// A way that takes longer than can be counted has no nodes, and so has the path.
+void PathRecorder::come_to(Way& way, Cycle cycle) {
+  const Cycle after = cycle - way.path.to;
+  if (after > std::numeric_limits<std::uint32_t>::max()) [[unlikely]] {
+    tree_.give_up();
+    return way.start_over({cycle, kNil});
+  }
+  way.after = static_cast<std::uint32_t>(after);
+}
+
 /// Waits for the port until `queue_until`, and from then for room behind it.
 void PathRecorder::wait_at_injection(Way& way, Cycle queue_until, Cycle until) {
-  if (until <= way.at) return;
-  queue_until = std::clamp(queue_until, way.at, until);
-  way.injection_queue += queue_until - way.at;
-  way.injection_room += until - queue_until;
-  way.at = until;
+  const Cycle from = way.at();
+  if (until <= from) return;
+  queue_until = std::clamp(queue_until, from, until);
+  way.injection_queue += static_cast<std::uint32_t>(queue_until - from);
+  way.injection_room += static_cast<std::uint32_t>(until - queue_until);
+  come_to(way, until);
 }
 
 /// Waits for the output until `queue_until`, and from then for room behind it.
 void PathRecorder::wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output,
                                   std::uint32_t message) {
-  if (until <= way.at) return;
+  const Cycle from = way.at();
+  if (until <= from) return;
   if (output >= network_.layout.mesh) {
-    way.ejection_queue += until - way.at;
+    way.ejection_queue += static_cast<std::uint32_t>(until - from);
   } else {
     const topology::LinkId link = topology::Mesh::link(tile, static_cast<topology::Direction>(output));
     if (way.link_queue + way.link_room != 0 && way.link_waited != link)
       close(way, network_.messages[message]);
-    queue_until = std::clamp(queue_until, way.at, until);
+    queue_until = std::clamp(queue_until, from, until);
     way.link_waited = link;
-    way.link_queue += queue_until - way.at;
-    way.link_room += until - queue_until;
+    way.link_queue += static_cast<std::uint32_t>(queue_until - from);
+    way.link_room += static_cast<std::uint32_t>(until - queue_until);
   }
-  way.at = until;
+  come_to(way, until);
 }
 
 void PathRecorder::posted(std::uint32_t message) {
@@ -233,15 +248,16 @@ void PathRecorder::ready(std::uint32_t message, Cycle now) {
 }
 
 void PathRecorder::injected(std::uint32_t message, std::uint32_t packet, const Injection& times) {
+  tidy();  // there may be nothing but packets for a long time
   MessageWay& whole = messages_[message];
-  Way& way = at(packets_, packet).way;
+  Way& way = way_of(packet);
   if (whole.has_injected && whole.port_until > whole.ready.to) {
     way = whole.injected;
-    way.at = std::min(whole.port_until, times.now);
+    come_to(way, std::min(whole.port_until, times.now));
   } else {
     way.start_over(whole.ready);
   }
-  if (whole.followed.to > way.at) way.start_over(whole.followed);
+  if (whole.followed.to > way.at()) way.start_over(whole.followed);
   wait_at_injection(way, times.others_until, times.now);
   whole.injected = way;
   whole.port_until = times.port_until;
@@ -256,7 +272,7 @@ void PathRecorder::left(std::uint32_t message, Cycle now) {
 }
 
 /// What its last packet waited at the NIC, and its serialization.
-void PathRecorder::leave(PathRef path, Cycle queue, Cycle room, std::uint32_t index, Cycle now) {
+void PathRecorder::leave(PathRef path, std::uint32_t queue, std::uint32_t room, std::uint32_t index, Cycle now) {
   PathNode node = node_of(network_.messages[index]);
   node.kind = PathKind::injection_queue;
   node.parts = true;
@@ -270,15 +286,15 @@ void PathRecorder::leave(PathRef path, Cycle queue, Cycle room, std::uint32_t in
 void PathRecorder::ejected(std::uint32_t message, std::uint32_t packet, bool latest, Cycle tail) {
   if (!latest) return;
   MessageWay& whole = messages_[message];
-  whole.arrived = packets_[packet].way;
+  whole.arrived = way_of(packet);
   arrive(whole, tail);
 }
 
 /// Its latest packet so far, which has come to its grant.
-void PathRecorder::arrive(MessageWay& message, Cycle tail) const {
+void PathRecorder::arrive(MessageWay& message, Cycle tail) {
   message.has_arrived = true;
-  message.arrived.link += network_.hardware.ejection_cycles;
-  message.arrived.at = tail + network_.hardware.ejection_cycles;
+  message.arrived.link += static_cast<std::uint32_t>(network_.hardware.ejection_cycles);
+  come_to(message.arrived, tail + network_.hardware.ejection_cycles);
 }
 
 void PathRecorder::delivered(std::uint32_t message) {
@@ -296,9 +312,9 @@ void PathRecorder::received(std::uint32_t message, Cycle now) {
 
 void PathRecorder::stream_arrived(std::uint32_t entry, std::uint32_t packet, Bytes bytes, Cycle usable_at) {
   const Message& message = network_.messages[network_.packets[packet].message];
-  Way way = at(packets_, packet).way;
-  way.link += network_.hardware.ejection_cycles;
-  way.at += network_.hardware.ejection_cycles;
+  Way way = way_of(packet);
+  way.link += static_cast<std::uint32_t>(network_.hardware.ejection_cycles);
+  come_to(way, way.at() + network_.hardware.ejection_cycles);
   close(way, message);
   overhead(way.path, usable_at, message);
   std::vector<StreamPacket>& packets = at(streams_, entry);
@@ -318,36 +334,50 @@ void PathRecorder::follows(std::uint32_t message, std::span<const std::uint32_t>
 }
 
 void PathRecorder::arrived(std::uint32_t packet, Cycle now, Cycle pipeline, Cycle turn) {
-  Way& way = at(packets_, packet).way;
-  way.link += now - pipeline - way.at;
-  way.router += pipeline + turn;
-  way.at = now + turn;
+  Way& way = way_of(packet);
+  way.link += static_cast<std::uint32_t>(now - pipeline - way.at());
+  way.router += static_cast<std::uint32_t>(pipeline + turn);
+  come_to(way, now + turn);
 }
 
 void PathRecorder::turned(std::uint32_t packet, Cycle turn) {
-  Way& way = at(packets_, packet).way;
-  way.router += turn;
-  way.at += turn;
+  Way& way = way_of(packet);
+  way.router += static_cast<std::uint32_t>(turn);
+  come_to(way, way.at() + turn);
 }
 
 void PathRecorder::granted(std::uint32_t packet, const Grant& grant) {
-  PacketWay& mine = at(packets_, packet);
-  const std::uint32_t index = network_.packets[packet].message;
+  // Behind others in its VC, and for the port.
+  const Packet& record = network_.packets[packet];
+  granted_[grants_++] = {packet, record.message, std::max(record.bid_at, grant.others_until), grant};
+  const std::size_t vc = std::size_t{grant.tile} * input_vcs_ + grant.input_vc;
+  if (packet < packets_.size()) __builtin_prefetch(&packets_[packet], 1);
+  if (vc < vcs_.size()) __builtin_prefetch(&vcs_[vc], 1);
+  if (grants_ == granted_.size()) enter_all_grants();
+}
+
+void PathRecorder::enter_all_grants() {
+  for (std::size_t i = 0; i < grants_; ++i) enter(granted_[i]);
+  grants_ = 0;
+}
+
+void PathRecorder::enter(const Granted& granted) {
+  const Grant& grant = granted.grant;
+  PacketWay& mine = at(packets_, granted.packet);
   VcWay* const ahead =
       mine.several ? &at(vcs_, std::size_t{grant.tile} * input_vcs_ + grant.input_vc) : nullptr;
-  if (ahead != nullptr && ahead->message == index && ahead->serial == mine.serial && ahead->port_until > mine.way.at) {
+  if (ahead != nullptr && ahead->message == granted.message && ahead->serial == mine.serial &&
+      ahead->port_until > mine.way.at()) {
     mine.way = ahead->way;
-    mine.way.at = std::min(ahead->port_until, grant.now);
+    come_to(mine.way, std::min(ahead->port_until, grant.now));
   }
-  // Behind others in its VC, and for the port.
-  const Cycle queue_until = std::max(network_.packets[packet].bid_at, grant.others_until);
-  wait_at_output(mine.way, queue_until, grant.now, grant.tile, grant.output, index);
-  if (ahead != nullptr) *ahead = {index, mine.serial, grant.port_until, mine.way};
+  wait_at_output(mine.way, granted.queue_until, grant.now, grant.tile, grant.output, granted.message);
+  if (ahead != nullptr) *ahead = {granted.message, mine.serial, grant.port_until, mine.way};
 }
 
 void PathRecorder::head_sent(std::uint32_t packet, TileId tile, unsigned output, Cycle now, Cycle waited) {
-  Way& way = at(packets_, packet).way;
-  way.at = std::max(way.at, now - waited);
+  Way& way = way_of(packet);
+  come_to(way, std::max(way.at(), now - waited));
   wait_at_output(way, now, now, tile, output, network_.packets[packet].message);
 }
 

@@ -140,7 +140,7 @@ class PathRecorder {
 
   // Of what is not simulated, see path_folds.cpp. `named` is what relative state has under way.
   /// What relative state does not have and the path depends on.
-  void write_relative(StateWriter& writer) const;
+  void write_relative(StateWriter& writer);
   void begin_period(const NamedRecords& named);
   void end_period(const NamedRecords& named, const StateShift& one, std::uint64_t times);
   void drop_period();
@@ -198,7 +198,10 @@ class PathRecorder {
   // Of packets in routers.
   void arrived(std::uint32_t packet, Cycle now, Cycle pipeline, Cycle turn);
   void turned(std::uint32_t packet, Cycle turn);
-  void copied(std::uint32_t copy, std::uint32_t original) { PathRecorder::copy(packets_, copy, original); }
+  void copied(std::uint32_t copy, std::uint32_t original) {
+    enter_grants();
+    PathRecorder::copy(packets_, copy, original);
+  }
   struct Grant {
     TileId tile = kNoTile;
     unsigned input_vc = 0;
@@ -207,55 +210,67 @@ class PathRecorder {
     Cycle others_until = 0;  ///< before it, the port was taken until then
     Cycle port_until = 0;    ///< the packet behind it in its VC may be granted then
   };
-  void granted(std::uint32_t packet, const Grant& grant);
+  void granted(std::uint32_t packet, const Grant& grant);  // entered with others, before anybody asks for a way
   /// The same in a router of flits, `waited` cycles after the head could have left.
   void head_sent(std::uint32_t packet, TileId tile, unsigned output, Cycle now, Cycle waited);
-  void packet_gone(std::uint32_t packet) { at(packets_, packet).way.path = {}; }
+  void packet_gone(std::uint32_t packet) { way_of(packet).path = {}; }
 
  private:
   /// The end of a chain, up to a cycle. What came since its last node was on wires, but for the waits: each
-  /// goes into a node with others like it, so that a message of many packets has few.
+  /// goes into a node with others like it, so that a message of many packets has few. Three kinds of tables are full of these,
+  /// and each is as small as a cache line or a part of one: cycles are counted from the end of the chain, up to 2^32.
   struct Way {
+    Cycle at() const { return path.to + after; }
     /// From the end of a chain. Member by member: assigned from another way they would be read before they are there.
     void start_over(const PathRef& from) {
       path = from;
-      at = from.to;
-      router = link = injection_queue = injection_room = ejection_queue = link_queue = link_room = 0;
+      after = router = link = injection_queue = injection_room = ejection_queue = link_queue = link_room = 0;
     }
 
-    PathRef path;
-    Cycle at = 0;
-    Cycle router = 0;
-    Cycle link = 0;
-    Cycle injection_queue = 0;
-    Cycle injection_room = 0;
-    Cycle ejection_queue = 0;
-    Cycle link_queue = 0;  ///< at the latest link at which it waited
-    Cycle link_room = 0;
+    [[no_unique_address]] PathRef path;
+    std::uint32_t after = 0;  ///< it has come that far beyond its last node
+    std::uint32_t router = 0;
+    std::uint32_t link = 0;
+    std::uint32_t injection_queue = 0;
+    std::uint32_t injection_room = 0;
+    std::uint32_t ejection_queue = 0;
+    std::uint32_t link_queue = 0;  ///< at the latest link at which it waited
+    std::uint32_t link_room = 0;
     topology::LinkId link_waited = 0;
   };
+  static_assert(sizeof(Way) == 48);
   struct alignas(64) MessageWay {
     PathRef ready;
-    PathRef followed;      ///< what the next packet waits for last
     Cycle port_until = 0;  ///< after the latest packet
+    [[no_unique_address]] PathRef followed;  ///< what the next packet waits for last
     std::uint32_t serial = 0;
+    Way injected;  ///< its latest packet
+    Way arrived;   ///< its latest packet through the ejection port
     bool under_way = false;
     bool has_injected = false;
     bool has_arrived = false;
-    Way arrived;   ///< its latest packet through the ejection port
-    Way injected;  ///< its latest packet
   };
-  struct PacketWay {
+  static_assert(sizeof(MessageWay) == 192);
+  struct alignas(64) PacketWay {
     Way way;
     std::uint32_t serial = 0;  ///< of its message
     bool several = false;      ///< its message has other packets
   };
+  static_assert(sizeof(PacketWay) == 64);
   /// The latest packet of a message of several that was granted an output from an input VC.
-  struct VcWay {
+  struct alignas(64) VcWay {
     std::uint32_t message = kNil;
     std::uint32_t serial = 0;  ///< of the message: its number may be another one's by now
     Cycle port_until = 0;
     Way way;
+  };
+  static_assert(sizeof(VcWay) == 64);
+  /// What has been granted and is not in the ways yet: meanwhile these come from memory.
+  struct Granted {
+    std::uint32_t packet = 0;
+    std::uint32_t message = 0;
+    Cycle queue_until = 0;
+    Grant grant;
   };
   struct StreamPacket {
     Bytes end = 0;  ///< its last byte is that many from the first of the message
@@ -293,16 +308,26 @@ class PathRecorder {
     at(list, std::max(from, to));  // the list does not move from here on
     list[to] = list[from];
   }
+  void enter_grants() {
+    if (grants_ != 0) enter_all_grants();
+  }
+  void enter_all_grants();
+  void enter(const Granted& granted);
+  Way& way_of(std::uint32_t packet) {
+    enter_grants();
+    return at(packets_, packet).way;
+  }
   void close(Way& way, const Message& message);
   void overhead(PathRef& path, Cycle until, const Message& message);
-  static void wait_at_injection(Way& way, Cycle queue_until, Cycle until);
+  void come_to(Way& way, Cycle cycle);
+  void wait_at_injection(Way& way, Cycle queue_until, Cycle until);
   void wait_at_output(Way& way, Cycle queue_until, Cycle until, TileId tile, unsigned output,
                       std::uint32_t message);
-  void arrive(MessageWay& message, Cycle tail) const;
-  void leave(PathRef path, Cycle queue, Cycle room, std::uint32_t message, Cycle now);
-  static void inject(Way& way, const PathRef& ready, const Train& train, std::uint64_t packet);
+  void arrive(MessageWay& message, Cycle tail);
+  void leave(PathRef path, std::uint32_t queue, std::uint32_t room, std::uint32_t message, Cycle now);
+  void inject(Way& way, const PathRef& ready, const Train& train, std::uint64_t packet);
   void make_way(Way& way, const Train& train, std::uint64_t packet, std::size_t stage);
-  void go_on(Way& way, const Train& train, std::size_t stage) const;
+  void go_on(Way& way, const Train& train, std::size_t stage);
   void wait_at(Way& way, const Train& train, std::size_t stage, Cycle queue_until, Cycle until);
   void advance(Way& way, const Train& train, std::uint64_t packet, std::size_t stage);
   void hold(Way& way, const Train& train, std::uint64_t packet, std::size_t stage, std::uint64_t times);
@@ -334,6 +359,8 @@ class PathRecorder {
   HugeVector<PacketWay> packets_;
   HugeVector<VcWay> vcs_;  ///< [tile, input VC]
   unsigned input_vcs_;
+  std::array<Granted, 16> granted_;  ///< the first `grants_`, in the order in which they came
+  std::size_t grants_ = 0;
   std::vector<std::vector<StreamPacket>> streams_;
   std::vector<TrainStep> steps_;  ///< of the way that is asked for
   std::uint32_t serial_ = 0;      ///< of the latest message

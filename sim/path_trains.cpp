@@ -26,11 +26,11 @@ void PathRecorder::wait_at(Way& way, const Train& train, std::size_t stage, Cycl
 }
 
 /// From a packet's grant at the stage before until it may bid at `stage`.
-void PathRecorder::go_on(Way& way, const Train& train, std::size_t stage) const {
+void PathRecorder::go_on(Way& way, const Train& train, std::size_t stage) {
   const Cycle before = train.stages[stage].before, router = network_.router_cycles + train.place(stage).turn;
-  way.router += router;
-  way.link += before - router;
-  way.at += before;
+  way.router += static_cast<std::uint32_t>(router);
+  way.link += static_cast<std::uint32_t>(before - router);
+  come_to(way, way.at() + before);
 }
 
 /// The way of a packet to its injection, of which all from the second on are held up by the one ahead.
@@ -38,10 +38,10 @@ void PathRecorder::inject(Way& way, const PathRef& ready, const Train& train, st
   way.start_over(ready);
   wait_at_injection(way, train.stages[0].clock.free_at(), train.times.at(0, 0).at);
   if (packet == 0) return;
-  way.injection_room += train.times.sum(packet + 1, [&](std::uint64_t number) {
+  way.injection_room += static_cast<std::uint32_t>(train.times.sum(packet + 1, [&](std::uint64_t number) {
     return number == 0 ? 0 : train.times.at(number, 0).at - train.times.at(number - 1, 0).free_at();
-  });
-  way.at = train.times.at(packet, 0).at;
+  }));
+  come_to(way, train.times.at(packet, 0).at);
 }
 
 /// From a packet's grant at the stage before to that at `stage`.
@@ -59,8 +59,9 @@ void PathRecorder::hold(Way& way, const Train& train, std::uint64_t packet, std:
   const auto wait = [&](std::uint64_t number, std::uint64_t packets) {
     const Cycle granted = train.times.at(number, stage).at;
     const Cycle room = granted - train.times.at(number - 1, stage).free_at();
-    way.at = granted - room * packets;
-    wait_at(way, train, stage, way.at, granted);
+    const Cycle from = granted - room * packets;
+    come_to(way, from);
+    wait_at(way, train, stage, from, granted);
   };
   wait(packet - times + 1, 1);
   if (times != 1) wait(packet, times - 1);
@@ -100,6 +101,7 @@ void PathRecorder::left(const Train& train, Cycle now) {
 void PathRecorder::settled(const Train& train, Cycle cycle) {
   const TrainTimes& times = train.times;
   const std::size_t last = train.stages.size() - 1;
+  enter_grants();
   MessageWay& message = messages_[train.message];
   const std::uint64_t ejected = times.granted_before(last, cycle);
   if (ejected != 0) {
@@ -132,6 +134,7 @@ void PathRecorder::settled(const Train& train, Cycle cycle) {
 }
 
 void PathRecorder::placed(const Train& train, std::uint64_t number, std::size_t stage, std::uint32_t packet, bool arrived) {
+  enter_grants();
   PacketWay& placed = at(packets_, packet);
   placed.several = true;
   placed.serial = messages_[train.message].serial;

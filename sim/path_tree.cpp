@@ -14,6 +14,13 @@ bool same_operations(const PathNode& a, const PathNode& b) {
 
 }  // namespace
 
+/// All the room there may be is asked for at once: it is memory when it is used, and nodes never move.
+PathTree::PathTree(std::size_t most, std::size_t young)
+    : young_(young), most_(most), limit_(std::min(young, most)), old_limit_(limit_) {
+  // Nodes come also until somebody asks whether it is time.
+  nodes_.reserve(most + young / 8);
+}
+
 void PathTree::backwards() { throw InternalError("a chain of causes goes back in time"); }
 
 /// Parents come before their children: one pass back finds what is held, one forward moves it together.
@@ -44,19 +51,17 @@ void PathTree::compact(std::size_t first, std::size_t ends) {
   }
   nodes_.resize(kept);
   old_ = kept;
-  // So that a node costs about as much when it is collected as when it came.
-  const std::size_t young = std::max(young_, ends / 2);
+  // So that a node costs about as much when it is collected as when it came: each end is looked at twice.
+  const std::size_t young = std::max(young_, 3 * ends);
   if (first == 0) {
-    if (kept > most_ / 2) return overflow();
+    if (kept > most_ / 2) return give_up();
     old_limit_ = kept + std::max(kept / 2, 2 * young);
-    // Up to the next time, and those that come until somebody asks whether it is time.
-    nodes_.reserve(std::min(old_limit_ + 2 * young, most_) + young / 8);
   }
   if (old_ + young > most_) old_limit_ = old_;
   limit_ = std::min(old_ + young, most_);
 }
 
-void PathTree::overflow() {
+void PathTree::give_up() {
   full_ = true;
   nodes_ = {};
   old_ = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <limits>
 
 #include "base/huge_pages.h"
 #include "sim/measurements.h"
@@ -30,9 +30,9 @@ struct PathNode {
   Cycle to = 0;
   /// Of operations: so many, one after the other. Of wires: cycles in router pipelines. Of waits at a link: the link.
   /// Where there are parts: the first one.
-  std::uint64_t number = 0;
+  std::uint32_t number = 0;
   /// Of wires: latency of links, of injection and of ejection. Where there are parts: the second one.
-  Cycle link = 0;
+  std::uint32_t link = 0;
   std::uint32_t parent = kNil;
   TileId tile = kNoTile;
   std::uint32_t other = 0;  ///< of operations: the step; of messages: the destination
@@ -44,7 +44,7 @@ struct PathNode {
   bool alone : 1 = false;  ///< while nodes are collected: it has one child, and no chain ends here
   PathMark mark : 6 = PathMark::none;
 };
-static_assert(sizeof(PathNode) == 40);
+static_assert(sizeof(PathNode) == 32);
 
 /// The nodes of all chains, side by side in the order in which they came. What no chain leads over any more stays until
 /// nodes are collected: every now and then whoever holds the ends of chains names all of them, and learns where they are
@@ -52,13 +52,19 @@ static_assert(sizeof(PathNode) == 40);
 class PathTree {
  public:
   /// At most `most` nodes at a time, looked through after `young` new ones.
-  explicit PathTree(std::size_t most, std::size_t young = kYoung)
-      : young_(young), most_(most), limit_(std::min(young, most)), old_limit_(limit_) {}
+  explicit PathTree(std::size_t most, std::size_t young = kYoung);
 
   const PathNode& operator[](std::uint32_t node) const { return nodes_[node]; }
   std::size_t size() const { return nodes_.size(); }
-  /// It has had too many nodes: from then on chains have an end but no nodes.
+  /// It has had too many nodes, or one with a number that is too large: from then on chains have an end but no nodes.
   bool full() const { return full_; }
+  /// A number of a node; gives up when there is no room for it.
+  std::uint32_t number(std::uint64_t value) {
+    if (value > std::numeric_limits<std::uint32_t>::max()) [[unlikely]] give_up();
+    return static_cast<std::uint32_t>(value);
+  }
+  /// It is as full as it can be.
+  void give_up();
 
   /// Makes a chain longer, to `node.to`, by a node; nothing when it has come there already.
   void grow(PathRef& path, PathNode node) {
@@ -106,14 +112,13 @@ class PathTree {
   }
 
  private:
-  /// 5 MB. Of 2^14 to 2^19 none is faster in the quick start, and larger ones take more memory.
+  /// 4 MB. Of 2^14 to 2^19 none is faster in the quick start, and larger ones take more memory.
   static constexpr std::size_t kYoung = std::size_t{1} << 17;
   /// Counts as much as two children.
   static constexpr std::uint32_t kEnd = 2;
 
   [[noreturn]] static void backwards();
   void compact(std::size_t first, std::size_t ends);
-  void overflow();
 
   HugeVector<PathNode> nodes_;
   HugeVector<std::uint32_t> places_;  ///< while nodes are collected, by node: who holds it, then where it has gone

@@ -1,7 +1,6 @@
 #include "sim/recorders.h"
 
 #include <algorithm>
-#include <bit>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -25,10 +24,9 @@ void Recorders::attach_timelines() {
   constexpr std::size_t kLeast = 16, kMost = std::size_t{1} << 16;
   const std::size_t tiles = std::max<std::size_t>(parts_.wafer.used_tiles().size(), 1);
   const std::size_t rows = std::clamp(parts_.options.memory_rows / tiles, kLeast, kMost);
-  const Cycle window = parts_.options.memory_in_windows ? std::bit_ceil(2 * least_cycles(parts_.trace) / rows + 1) : 1;
   timelines_.reserve(parts_.wafer.used_tiles().size());
   for (Tile* tile : parts_.wafer.used_tiles()) {
-    timelines_.emplace_back(tile->sram->levels(), rows, window);
+    timelines_.emplace_back(tile->sram->levels(), rows);
     tile->sram->set_timeline(&timelines_.back());
   }
 }

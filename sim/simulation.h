@@ -44,10 +44,8 @@ struct SimulationOptions {
   /// Keep what the fullest and the emptiest used tile hold over time (the first of several), and `memory_tiles`.
   bool record_memory = false;
   std::vector<TileId> memory_tiles;  ///< used tiles
-  /// Rows of all tiles together, which share them; a tile has 16 to 65,536. `memory_in_windows`: begin with windows in which the run
-  /// will about fit, at less cost than with exact rows.
+  /// Rows of all tiles together, which share them; a tile has 16 to 65,536.
   std::size_t memory_rows = std::size_t{1} << 21;
-  bool memory_in_windows = false;
   /// Keep what ActivityMeasurement has, and the spans of `activity_tiles` (used tiles). With cores of a user's own (core_factory) only
   /// what links and messages did.
   bool record_activity = false;

@@ -369,6 +369,17 @@ void TraceCore::visit_reductions(Archive& archive) {
 
 template <class Archive>
 void MemoryTimeline::visit(Archive& archive) {
+  archive.plain(written_);
+  archive.records(bytes_);
+  archive.records(repetitions_);
+  bool in_windows = windows_.has_value();
+  archive.plain(in_windows);
+  if (in_windows && !windows_) windows_.emplace(start_, most_rows_);
+  if (in_windows) windows_->visit(archive);
+}
+
+template <class Archive>
+void MemoryWindows::visit(Archive& archive) {
   archive.plain(window_);
   archive.plain(window_end_);
   archive.records(entries_);

@@ -190,6 +190,26 @@ TEST(CriticalPath, OfALoneMessageIsWire) {
   }
 }
 
+/// A message that takes longer than a way can count leaves a run without a path, and all else as it is.
+TEST(CriticalPath, HasMessagesOfLessThanTwoToThe32Cycles) {
+  const topology::Mesh mesh({{1, 3}, {}, {}});
+  const models::HardwareModel hardware = plain_hardware(Bytes{1} << 28, Rational(1), 3, 2);
+  for (const bool trains : {true, false}) {
+    for (const Bytes bytes : {Bytes{0xe000'0000}, Bytes{0x1'2000'0000}}) {
+      const std::string answer = isolated_text([&] {
+        sim::SimulationOptions options;
+        options.record_path = true;
+        options.trains = trains;
+        const workloads::Trace trace = workloads::flow_trace({{0, 2, bytes, 50, workloads::Axis::tp}});
+        const sim::Measurements result = run_trace(mesh, hardware, trace, std::move(options), "xy");
+        return fmt::format("{} {}", result.critical_path->complete, result.cycles);
+      });
+      const Cycle cycles = 50 + models::message_latency(hardware, bytes, 2, 0);
+      EXPECT_EQ(answer, fmt::format("{} {}", bytes < Bytes{1} << 32, cycles)) << trains << ' ' << bytes;
+    }
+  }
+}
+
 /// Two messages meet at a link: what the later one waits there is queueing of that link, and all else is
 /// wire.
 TEST(CriticalPath, NamesTheLinkOnWhichItQueues) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -16,6 +18,7 @@ namespace {
 using sim::MemoryLevels;
 using sim::MemoryRow;
 using sim::MemoryTimeline;
+using sim::MemoryWindows;
 
 MemoryLevels levels(Bytes parameters, Bytes activations) {
   MemoryLevels result;
@@ -74,7 +77,7 @@ TEST(MemoryTimeline, WindowsHaveTheLargestLevelsOfTheirCycles) {
     RandomStream random(seed, "timeline");
     const std::size_t most = 4 + random.below(30);
     const Cycle sparse = 1 + random.below(40);
-    MemoryTimeline timeline(levels(7, 3), most, Cycle{1} << random.below(4));
+    MemoryTimeline timeline(levels(7, 3), most);
     std::vector<MemoryLevels> held;
     MemoryLevels now = levels(7, 3);
     for (Cycle cycle = 0; cycle < 2000; ++cycle) {
@@ -101,6 +104,80 @@ TEST(MemoryTimeline, WindowsHaveTheLargestLevelsOfTheirCycles) {
       }
       EXPECT_EQ(said[first], highest) << "seed " << seed << ", window " << window << " at " << first;
     }
+  }
+}
+
+void expect_same(const std::vector<MemoryRow>& a, const std::vector<MemoryRow>& b, std::uint64_t seed) {
+  ASSERT_EQ(a.size(), b.size()) << "seed " << seed;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].cycle, b[i].cycle) << "seed " << seed << ", row " << i;
+    EXPECT_EQ(a[i].window, b[i].window) << "seed " << seed << ", row " << i;
+    EXPECT_EQ(a[i].levels, b[i].levels) << "seed " << seed << ", row " << i;
+  }
+}
+
+/// Levels of all sizes, split in any way, at cycles near and far.
+struct RandomChanges {
+  RandomStream random;
+  MemoryLevels levels;
+  Cycle cycle = 0;
+
+  Bytes size() { return random.below(Bytes{1} << random.below(50)); }
+  void next() {
+    cycle += 1 + random.below(Cycle{1} << random.below(40));
+    const std::size_t changed = random.below(workloads::kMemoryClasses);
+    for (std::size_t i = 0; i <= changed; ++i) levels.by_class[random.below(levels.by_class.size())] = size();
+    levels.total = std::accumulate(levels.by_class.begin(), levels.by_class.end(), Bytes{0});
+    levels.sram = random.below(levels.total + 1);
+    levels.dram = levels.total - levels.sram;
+  }
+};
+
+/// Rows are those of the changes, whether these were kept or were too many, and where periods come again those of every
+/// repetition entered by itself.
+TEST(MemoryTimeline, HasTheRowsOfItsChanges) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    RandomChanges changes{RandomStream(seed, "changes"), {}, 0};
+    changes.next();
+    RandomStream& random = changes.random;
+    const std::size_t most = 2 + random.below(std::size_t{1} << random.below(7));
+    MemoryTimeline timeline(changes.levels, most);
+    MemoryWindows all(changes.levels, most);
+    const auto change = [&] {
+      timeline.change(changes.cycle, changes.levels);
+      all.change(changes.cycle, changes.levels);
+    };
+    for (std::uint64_t stretch = random.below(6); stretch != 0; --stretch) {
+      for (std::uint64_t left = random.below(60); left != 0; --left) {
+        changes.next();
+        change();
+      }
+      timeline.begin_period();
+      const Cycle begun = changes.cycle;
+      if (random.below(2) == 0) {  // what it had already
+        ++changes.cycle;
+        change();
+      }
+      std::vector<std::pair<Cycle, MemoryLevels>> inside;
+      if (changes.cycle != begun) inside.emplace_back(changes.cycle, changes.levels);
+      for (std::uint64_t left = random.below(40); left != 0; --left) {
+        changes.next();
+        change();
+        inside.emplace_back(changes.cycle, changes.levels);
+      }
+      if (random.below(4) == 0) {
+        timeline.drop_period();
+        continue;
+      }
+      const Cycle length = changes.cycle - begun + 1 + random.below(100);
+      const std::uint64_t times = random.below(20);
+      timeline.end_period(length, times);
+      for (std::uint64_t k = 1; k <= times; ++k) {
+        for (const auto& [cycle, levels] : inside) all.change(cycle + length * k, levels);
+      }
+      changes.cycle += length * times;
+    }
+    expect_same(timeline.rows(changes.cycle + 10), all.rows(changes.cycle + 10), seed);
   }
 }
 

@@ -62,6 +62,21 @@ TEST(PathTree, SharesChainsAndForgetsThem) {
   EXPECT_EQ(tree.size(), 0U);
 }
 
+TEST(PathTree, GivesUpWhereANumberIsTooLarge) {
+  PathTree tree(100);
+  PathRef path;
+  PathNode wire = node(PathKind::wire, 10);
+  wire.number = tree.number(0xffff'ffff);
+  tree.grow(path, wire);
+  EXPECT_FALSE(tree.full());
+  EXPECT_EQ(tree[path.node].number, 0xffff'ffffU);
+  tree.number(0x1'0000'0000);
+  EXPECT_TRUE(tree.full());
+  tree.grow(path, node(PathKind::wire, 20));
+  EXPECT_EQ(path.to, 20U);
+  EXPECT_EQ(tree.size(), 0U);
+}
+
 TEST(PathTree, JoinsOperationsWithOneChainOverThem) {
   PathTree tree(100);
   std::vector<PathRef> ends(1);
