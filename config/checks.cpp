@@ -318,6 +318,7 @@ class Checker {
     check_sequence_parallel();
     check_sequence_group();
     check_stream_attention();
+    check_operators();
     check_schedule();
     check_recompute();
     if (!sound({"plan.mapping.order", "plan"})) return;
@@ -414,6 +415,23 @@ class Checker {
     }
     if (inputs && group != nullptr && group->text == "tatp") {
       fail("plan.sp.group", "'tatp' does not fit; with plan.tatp.stream inputs it is own");
+    }
+  }
+
+  /// The degrees of an operator make the tiles of a model group.
+  void check_operators() {
+    if (!sound({"plan.operators", "plan.tp", "plan.tatp"})) return;
+    const workloads::PlanSpec& plan = scenario_.plan;
+    const std::int64_t tiles = std::int64_t{plan.tp} * plan.tatp;
+    for (const workloads::Cut cut : {workloads::Cut::attention, workloads::Cut::mlp}) {
+      const auto [tp, tatp] = plan.degrees(cut);
+      if (std::int64_t{tp} * tatp == tiles) continue;
+      std::int64_t nearest = std::min<std::int64_t>(tp, tiles);
+      while (tiles % nearest != 0) --nearest;
+      fail(fmt::format("plan.operators.{}", to_string(cut)),
+           fmt::format("tp {} x tatp {} does not fit; a model group has plan.tp {} x plan.tatp {} = {} tiles: nearest valid tp "
+                       "{} x tatp {}",
+                       tp, tatp, plan.tp, plan.tatp, tiles, nearest, tiles / nearest));
     }
   }
 

@@ -44,6 +44,12 @@ struct MappingKeys {
   }
 };
 
+/// `operators: {attention: {tp: 1, tatp: 8}, mlp: {tp: 8}}`.
+struct OperatorKeys {
+  std::optional<workloads::OperatorDegrees> attention;
+  std::optional<workloads::OperatorDegrees> mlp;
+};
+
 struct OverlapKeys {
   int near = 1;
   int far = 1;
@@ -166,6 +172,22 @@ void fields(Visitor& visit, MappingKeys& spec) {
 }
 
 template <class Visitor>
+void fields(Visitor& visit, workloads::OperatorDegrees& degrees) {
+  visit(Key{.name = "tp", .doc = "Of its tensor parallelism; times its `tatp` the tiles of `plan.tp` x `plan.tatp`.", .min = 1},
+        degrees.tp);
+  visit(Key{.name = "tatp", .doc = "Of its tensor streams, with the options of `plan.tatp`.", .min = 1}, degrees.tatp);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, OperatorKeys& keys) {
+  visit(Key{.name = "attention",
+            .doc = "Degrees of attention (q, k, v and output with it); plan: `plan.tp` and `plan.tatp`.",
+            .absent = "plan"},
+        keys.attention);
+  visit(Key{.name = "mlp", .doc = "Degrees of the MLP; plan: `plan.tp` and `plan.tatp`.", .absent = "plan"}, keys.mlp);
+}
+
+template <class Visitor>
 void fields(Visitor& visit, OverlapKeys& keys) {
   visit(Key{.name = "near", .doc = "Pieces of a block of a tensor stream; each is used as it arrives.", .min = 1},
         keys.near);
@@ -224,6 +246,8 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
   OverlapKeys overlap{spec.overlap_near, spec.overlap_far};
   std::optional<std::vector<int>> layers;
   if (!spec.layers_per_stage.empty()) layers = spec.layers_per_stage;
+  std::optional<OperatorKeys> operators;
+  if (spec.attention || spec.mlp) operators = OperatorKeys{spec.attention, spec.mlp};
   visit(Key{.name = "dp", .doc = "Data parallelism: replicas of the model.", .min = 1}, spec.dp);
   visit(Key{.name = "tp", .doc = "Tensor parallelism: tiles that share each layer.", .min = 1}, spec.tp);
   visit(Key{.name = "tatp",
@@ -234,6 +258,11 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
             .doc = "Sequence parallelism; `sp: megatron` is short for its kind.",
             .shorthand = "kind"},
         sp);
+  visit(Key{.name = "operators",
+            .doc = "Operators of a layer that divide the tiles of a model group in another way than the plan; none: all by "
+                   "`plan.tp` and `plan.tatp`.",
+            .absent = "none"},
+        operators);
   visit(Key{.name = "ep",
             .doc = "Expert parallelism: replicas that share out the experts; divides `plan.dp` and `model.experts`.",
             .min = 1},
@@ -277,6 +306,8 @@ void fields(Visitor& visit, workloads::PlanSpec& spec) {
   visit(Key{.name = "overlap", .doc = "How communication hides behind computation."}, overlap);
   spec.tatp = tatp.degree;
   spec.stream = tatp.spec;
+  spec.attention = operators ? operators->attention : std::nullopt;
+  spec.mlp = operators ? operators->mlp : std::nullopt;
   spec.overlap_near = overlap.near;
   spec.overlap_far = overlap.far;
   store_sequence_parallel(sp, spec);

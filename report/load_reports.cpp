@@ -67,6 +67,10 @@ void add_streams(std::vector<ReportLine>& lines, const workloads::StreamReport& 
     const workloads::StreamVolumes& volumes = report.volumes[pair];
     const bool inputs = report.inputs[pair];
     const std::string label = fmt::format("  {}", kPairNames[pair]);
+    if (volumes.weights == 0) {
+      lines.push_back({label, "none: its degree is 1"});
+      continue;
+    }
     if (!volumes.inputs) {
       lines.push_back({label, fmt::format("weights, {}, as always with experts", human_bytes(volumes.weights))});
       continue;

@@ -1,5 +1,9 @@
 #include "workloads/axis_traffic.h"
 
+#include <deque>
+
+#include "base/error.h"
+#include "workloads/reshard.h"
 #include "workloads/schedule.h"
 #include "workloads/traffic_source.h"
 
@@ -25,24 +29,35 @@ struct BucketRows {
   std::uint64_t others = 0;
   std::uint64_t uses = 2;  ///< steps of a microbatch that use the weights: forward, backward, recompute
   std::uint64_t experts = 0;  ///< of a rank's experts, which the replicas of one ep rank hold
+  bool sums_by_operator = false;  ///< the token sums are summed over the ranks of each operator
   std::uint64_t of_all_replicas() const { return token_sums + others; }
   std::uint64_t all() const { return of_all_replicas() + experts; }
 };
 
 class PlanTraffic {
  public:
-  PlanTraffic(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan)
-      : source_(model, training, plan), plan_(plan), list_(plan) {}
+  /// `cuts`: where operators have degrees of their own, otherwise null.
+  PlanTraffic(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan, const PlanCuts* cuts)
+      : source_(model, training, plan), plan_(plan), cuts_(cuts), list_(plan) {
+    if (cuts_ == nullptr) return;
+    for (const Cut cut : {Cut::attention, Cut::mlp}) {
+      operators_.emplace_back(model, training, cuts->plan(cut), cut, operator_parameters(model, training, plan, cut));
+    }
+  }
 
   std::vector<AxisTraffic> run() {
     for (const RankSpan stages : source_.alike_stages()) {
-      add_token_collectives(stages);
-      add_experts(stages);
-      add_product_streams(source_, list_, stages);
-      add_attention_traffic(source_, list_, stages);
-      for (int tp = 0; tp < plan_.tp; ++tp) add_line_heads(stages, tp);
+      TokenCollectives ends = end_collectives(stages.first);
+      if (cuts_ == nullptr) {
+        ends = join(ends, layer_collectives(source_, stages.first));
+        add_layers(source_, stages);
+      }
+      add_token_collectives(source_, stages, ends);
+      add_head_stream(source_, list_, stages);
+      for (const TrafficSource& each : operators_) add_operator(each, stages);
+      if (cuts_ != nullptr) add_reshards(stages);
+      list_.enter(Cut::plan, plan_);
       for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
-        add_shared_heads(stages, tatp);
         for (int tp = 0; tp < plan_.tp; ++tp) add_gradients(stages, tp, tatp);
       }
     }
@@ -60,30 +75,94 @@ class PlanTraffic {
   std::uint64_t chunks() const { return static_cast<std::uint64_t>(plan_.virtual_stages); }
   Bytes stream_row() const { return source_.hidden * source_.element; }
 
-  /// Of one layer and microbatch. The backward pass gathers each block's gradient (with parallel residuals
+  /// Of the layers that `source` is of, or of one of their two operators.
+  void add_layers(const TrafficSource& source, RankSpan stages) {
+    add_experts(stages);
+    add_product_streams(source, list_, stages);
+    if (!source.has_pair(0)) return;
+    add_attention_traffic(source, list_, stages);
+    for (int tp = 0; tp < source.plan.tp; ++tp) add_line_heads(source, stages, tp);
+    for (int tatp = 0; tatp < source.plan.tatp; ++tatp) add_shared_heads(source, stages, tatp);
+  }
+
+  /// Of an operator with its own degrees.
+  void add_operator(const TrafficSource& source, RankSpan stages) {
+    list_.enter(source.cut, source.plan);
+    add_token_collectives(source, stages, layer_collectives(source, stages.first));
+    add_layers(source, stages);
+    const int which = source.has_pair(0) ? 0 : 1;
+    AxisTraffic traffic{.axis = Axis::tatp,
+                        .pattern = TrafficPattern::all_reduce,
+                        .rows = source.layout.norm(which).rows + source.layout.output_bias(which).rows,
+                        .row_bytes = source.gradient,
+                        .times = source.layers(stages.first) * (plan_.shards_gradients() ? source.microbatches : 1),
+                        .spans = list_.at({{Axis::pp, stages}})};
+    list_.add(traffic);
+    traffic.axis = Axis::tp;
+    if (source.sequence_parallel()) list_.add(traffic);
+  }
+
+  /// From the plan's cut through attention and the MLP back to it in each forward pass, and back in the backward pass.
+  void add_reshards(RankSpan stages) {
+    const Reshards reshards(source_.model, source_.training, *cuts_);
+    const std::uint64_t passes = source_.layer_passes(stages.first);
+    for (int sp = 0; sp < plan_.sp_degree; ++sp) {
+      for (const auto& [from, to] : {std::pair{Cut::plan, Cut::attention}, {Cut::attention, Cut::mlp}, {Cut::mlp, Cut::plan}}) {
+        add_reshard(reshards.get(from, to, sp), from, stages, sp, source_.forwards * passes);
+        add_reshard(reshards.get(to, from, sp), to, stages, sp, passes);
+      }
+    }
+  }
+
+  void add_reshard(const Reshard& reshard, Cut from, RankSpan stages, int sp, std::uint64_t times) {
+    const PlanSpec& plan = cuts_->plan(from);
+    AxisTraffic traffic{.axis = Axis::tatp, .row_bytes = stream_row(), .times = times};
+    if (reshard.gathers()) {
+      list_.enter(from, plan);
+      traffic.pattern = TrafficPattern::all_gather;
+      for (int tatp = 0; tatp < plan.tatp; ++tatp) {
+        traffic.parts.push_back(work_tokens(source_.model, source_.training, plan, sp, tatp).count());
+      }
+    } else {
+      list_.enter(Cut::plan, plan_);
+      traffic.pattern = TrafficPattern::pairs;
+      traffic.block = true;
+      for (int sender = 0; sender < cuts_->block(); ++sender) {
+        for (int member = 0; member < cuts_->block(); ++member) {
+          traffic.parts.push_back(reshard.agrees() ? 0 : reshard.sent(sender, member).count());
+        }
+      }
+    }
+    for (const std::uint64_t rows : traffic.parts) traffic.rows += rows;
+    traffic.spans = list_.at({{Axis::pp, stages}, {Axis::sp, sp}});
+    list_.add(std::move(traffic));
+  }
+
+  static TokenCollectives join(TokenCollectives a, const TokenCollectives& b) {
+    return {a.gathers + b.gathers, a.sums + b.sums, a.gate_gathers + b.gate_gathers, a.gate_sums + b.gate_sums,
+            a.scalars + b.scalars};
+  }
+
+  /// Of a stage's layers and a microbatch. The backward pass gathers each block's gradient (with parallel residuals
   /// both have the same), and each saved input once more for the weight gradients; a weight pass of its own
   /// gathers the gradients as well. Experts have what their weight gradients need in rows of their own.
-  TokenCollectives layer_collectives() const {
-    const bool routes = source_.model.routes();
-    const std::uint64_t blocks = 2;
-    const std::uint64_t outputs = source_.model.parallel_residual ? 1 : 2;
+  TokenCollectives layer_collectives(const TrafficSource& source, int stage) const {
+    const bool routes = source.model.routes();
+    const std::uint64_t layers = source.layers(stage);
+    const std::uint64_t blocks = (source.has_pair(0) ? 1U : 0U) + (source.has_pair(1) ? 1U : 0U);
+    const std::uint64_t outputs = source.model.parallel_residual ? 1 : blocks;
     const std::uint64_t inputs = routes ? 1 : blocks;
-    TokenCollectives all{.sums = source_.forwards * outputs + blocks, .gate_sums = routes ? 1U : 0U};
-    if (!source_.sequence_parallel()) return all;
+    TokenCollectives all{.sums = layers * (source.forwards * outputs + blocks), .gate_sums = routes ? layers : 0};
+    if (!source.sequence_parallel()) return all;
     const std::uint64_t again = splits_backward(plan_.schedule) ? (routes ? 1 : outputs) : 0;
-    all.gathers = source_.forwards * blocks + outputs + again + inputs;
-    all.gate_gathers = routes ? source_.forwards : 0;
+    all.gathers = layers * (source.forwards * blocks + outputs + again + inputs);
+    all.gate_gathers = routes ? layers * source.forwards : 0;
     return all;
   }
 
-  /// Of a stage and microbatch.
-  TokenCollectives collectives(int stage) const {
-    TokenCollectives all = layer_collectives();
-    const std::uint64_t layers = source_.layers(stage);
-    all.gathers *= layers;
-    all.sums *= layers;
-    all.gate_gathers *= layers;
-    all.gate_sums *= layers;
+  /// Of embedding, head and boundaries of a stage, and a microbatch.
+  TokenCollectives end_collectives(int stage) const {
+    TokenCollectives all;
     const std::uint64_t gather = source_.sequence_parallel() ? 1 : 0;
     if (source_.has_embedding(stage) && !source_.replicates_table()) {
       all.sums += 1;
@@ -100,16 +179,15 @@ class PlanTraffic {
     return all;
   }
 
-  void add_token_collectives(RankSpan stages) {
-    const TokenCollectives all = collectives(stages.first);
+  void add_token_collectives(const TrafficSource& source, RankSpan stages, const TokenCollectives& all) {
     const TrafficPattern sums =
         source_.sequence_parallel() ? TrafficPattern::reduce_scatter : TrafficPattern::all_reduce;
     for (int sp = 0; sp < plan_.sp_degree; ++sp) {
-      for (int tatp = 0; tatp < plan_.tatp; ++tatp) {
+      for (int tatp = 0; tatp < source.plan.tatp; ++tatp) {
         const auto add = [&](TrafficPattern pattern, Bytes row_bytes, std::uint64_t times) {
           list_.add({.axis = Axis::tp,
                      .pattern = pattern,
-                     .rows = source_.tokens(sp, tatp),
+                     .rows = source.tokens(sp, tatp),
                      .row_bytes = row_bytes,
                      .times = times * source_.microbatches,
                      .spans = list_.at({{Axis::pp, stages}, {Axis::sp, sp}, {Axis::tatp, tatp}})});
@@ -187,6 +265,21 @@ class PlanTraffic {
     }
   }
 
+  /// Parameters of a layer that a tile has besides those that all have.
+  std::uint64_t layer_weights(int tp, int tatp) const {
+    const auto weights = [](const TrafficSource& source, const Ranks& ranks) {
+      const std::vector<Region> layer = source.layout.layer(ranks.tp, ranks.tatp);
+      return parameters_in(layer) - layer.front().rows;
+    };
+    Ranks ranks;
+    ranks.tp = tp;
+    ranks.tatp = tatp;
+    if (cuts_ == nullptr) return weights(source_, ranks);
+    std::uint64_t total = 0;
+    for (const TrafficSource& each : operators_) total += weights(each, cuts_->ranks(each.cut, ranks));
+    return total;
+  }
+
   /// The buckets of a rank with their times.
   std::vector<std::pair<BucketRows, std::uint64_t>> buckets(int stage, int tp, int tatp) const {
     const ParameterLayout& layout = source_.layout;
@@ -194,12 +287,12 @@ class PlanTraffic {
     const bool across = source_.ties_across_stages();
     const bool tied = source_.model.tied_embeddings && source_.model.embedding;
     std::vector<std::pair<BucketRows, std::uint64_t>> all;
-    const std::vector<Region> layer = layout.layer(tp, tatp);
-    const std::uint64_t sums = layer.front().rows;  // norms, output biases and router
+    const std::uint64_t sums = layout.layer(tp, tatp).front().rows;  // norms, output biases and router
     const std::uint64_t remade = source_.remade_layers(stage);
     BucketRows rows{.token_sums = sums,
-                    .others = parameters_in(layer) - sums,
-                    .experts = parameters_in(layout.experts(tp, tatp, source_.shard(tp, 0).experts))};
+                    .others = layer_weights(tp, tatp),
+                    .experts = parameters_in(layout.experts(tp, tatp, source_.shard(tp, 0).experts)),
+                    .sums_by_operator = cuts_ != nullptr};
     all.push_back({rows, source_.layers(stage) - remade});
     rows.uses = 3;
     if (remade > 0) all.push_back({rows, remade});
@@ -232,9 +325,10 @@ class PlanTraffic {
         traffic.spans[static_cast<std::size_t>(axis)] = {0, plan_.degree(axis)};
         list_.add(std::move(traffic));
       };
-      if (tp == 0 && source_.sequence_parallel())
+      const bool here = !bucket.sums_by_operator;
+      if (here && tp == 0 && source_.sequence_parallel())
         add(Axis::tp, TrafficPattern::all_reduce, bucket.token_sums);
-      if (tatp == 0) add(Axis::tatp, TrafficPattern::all_reduce, bucket.token_sums);
+      if (here && tatp == 0) add(Axis::tatp, TrafficPattern::all_reduce, bucket.token_sums);
       add(Axis::sp, TrafficPattern::all_reduce, bucket.all());
       const auto sum = plan_.zero == 0 ? TrafficPattern::all_reduce : TrafficPattern::reduce_scatter;
       add(Axis::dp, sum, bucket.of_all_replicas(), true);
@@ -248,16 +342,16 @@ class PlanTraffic {
   }
 
   /// Gradients of the k and v blocks that several tensor-parallel ranks hold, head by head.
-  void add_shared_heads(RankSpan stages, int tatp) {
-    if (plan_.tp <= source_.model.kv_heads) return;
-    std::vector<RankSpan> sharers(static_cast<std::size_t>(source_.model.kv_heads), {0, 0});
+  void add_shared_heads(const TrafficSource& source, RankSpan stages, int tatp) {
+    if (source.plan.tp <= source.model.kv_heads) return;
+    std::vector<RankSpan> sharers(static_cast<std::size_t>(source.model.kv_heads), {0, 0});
     std::vector<std::uint64_t> rows(sharers.size(), 0);
-    for (int tp = 0; tp < plan_.tp; ++tp) {
-      const Range& heads = source_.shard(tp, 0).kv_heads;
+    for (int tp = 0; tp < source.plan.tp; ++tp) {
+      const Range& heads = source.shard(tp, 0).kv_heads;
       for (std::uint64_t head = heads.first; head < heads.end(); ++head) {
         if (sharers[head].count++ > 0) continue;
         sharers[head].first = tp;
-        for (const auto& shared : source_.layout.replicated_kv(tp, tatp)) {
+        for (const auto& shared : source.layout.replicated_kv(tp, tatp)) {
           if (shared.kv_head == static_cast<int>(head)) rows[head] += shared.region.rows;
         }
       }
@@ -265,8 +359,8 @@ class PlanTraffic {
     for (std::size_t head = 0; head < sharers.size(); ++head) {
       AxisTraffic traffic{.axis = Axis::tp,
                           .rows = rows[head],
-                          .row_bytes = source_.gradient,
-                          .times = source_.layers(stages.first) * (plan_.shards_gradients() ? source_.microbatches : 1),
+                          .row_bytes = source.gradient,
+                          .times = source.layers(stages.first) * (plan_.shards_gradients() ? source.microbatches : 1),
                           .spans = list_.at({{Axis::pp, stages}, {Axis::tatp, tatp}})};
       traffic.spans[static_cast<std::size_t>(Axis::tp)] = sharers[head];
       list_.add(std::move(traffic));
@@ -274,16 +368,16 @@ class PlanTraffic {
   }
 
   /// The same of those that several ranks of a line hold.
-  void add_line_heads(RankSpan stages, int tp) {
-    const std::vector<Range> sharers = source_.layout.line_sharers(tp);
+  void add_line_heads(const TrafficSource& source, RankSpan stages, int tp) {
+    const std::vector<Range> sharers = source.layout.line_sharers(tp);
     for (std::size_t head = 0; head < sharers.size(); ++head) {
       if (sharers[head].count == 0) continue;
       const int first = static_cast<int>(sharers[head].first);
       AxisTraffic traffic{.axis = Axis::tatp,
-                          .row_bytes = source_.gradient,
-                          .times = source_.layers(stages.first) * (plan_.shards_gradients() ? source_.microbatches : 1),
+                          .row_bytes = source.gradient,
+                          .times = source.layers(stages.first) * (plan_.shards_gradients() ? source.microbatches : 1),
                           .spans = list_.at({{Axis::pp, stages}, {Axis::tp, tp}})};
-      for (const auto& shared : source_.layout.replicated_kv(tp, first)) {
+      for (const auto& shared : source.layout.replicated_kv(tp, first)) {
         if (shared.kv_head == static_cast<int>(head)) traffic.rows = shared.region.rows;
       }
       traffic.spans[static_cast<std::size_t>(Axis::tatp)] = {first, static_cast<int>(sharers[head].count)};
@@ -321,14 +415,18 @@ class PlanTraffic {
 
   TrafficSource source_;
   const PlanSpec& plan_;
+  const PlanCuts* cuts_;
+  std::deque<TrafficSource> operators_;  ///< attention and MLP, with `cuts_`
   TrafficList list_;
 };
 
 }  // namespace
 
-std::vector<AxisTraffic> plan_traffic(const models::TransformerSpec& model, const TrainingSpec& training,
-                                      const PlanSpec& plan) {
-  return PlanTraffic(model, training, plan).run();
+std::vector<AxisTraffic> plan_traffic(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
+                                      const PlanCuts* cuts) {
+  const bool split = plan.splits_operators();
+  require_invariant(!split || cuts != nullptr, "the traffic of operators with degrees of their own is that of a mapping");
+  return PlanTraffic(model, training, plan, split ? cuts : nullptr).run();
 }
 
 }  // namespace wafersim::workloads

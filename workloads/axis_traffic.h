@@ -6,6 +6,7 @@
 #include "models/transformer.h"
 #include "topology/shapes.h"
 #include "workloads/plan.h"
+#include "workloads/plan_cuts.h"
 
 namespace wafersim::workloads {
 
@@ -21,7 +22,8 @@ enum class TrafficPattern : std::uint8_t {
   exchange,        ///< member i sends member j parts[i] * factors[j] * row_bytes
   to_next,         ///< each member but the last sends all rows to the next
   to_previous,     ///< each member but the first sends all rows to the one before
-  between_ends     ///< the first and the last member send each other all rows
+  between_ends,    ///< the first and the last member send each other all rows
+  pairs            ///< member i sends member j parts[i * members + j] rows
 };
 
 /// Ranks first .. first + count - 1 of an axis.
@@ -46,8 +48,12 @@ struct AxisTraffic {
   std::uint64_t times = 1;
   RankSpans spans{};
   bool replicas = false;  ///< of dp: the members are all replicas, over ep and dp
+  Cut cut = Cut::plan;    ///< whose ranks the spans are
+  bool block = false;     ///< of tatp: the members are all tiles of a model group, over tp and tatp (PlanCuts::member)
   /// Ranks of a group.
-  int members() const { return span(axis).count * (replicas ? span(Axis::ep).count : 1); }
+  int members() const {
+    return span(axis).count * (replicas ? span(Axis::ep).count : 1) * (block ? span(Axis::tp).count : 1);
+  }
   RankSpan span(Axis of) const { return spans[static_cast<std::size_t>(of)]; }
   Bytes bytes() const { return rows * row_bytes; }
   auto operator<=>(const AxisTraffic&) const = default;
@@ -56,8 +62,10 @@ struct AxisTraffic {
 /// All traffic of one iteration of a plan, without lowering it: volumes by axis, independent of the mapping.
 /// Exact: laid on a mapping (MappingLoads) it gives the bytes of the trace, pair of tiles by pair of tiles.
 /// Axes of degree 1 have none. The formulas are those of docs/model-costs.md, "Traffic of an iteration".
-std::vector<AxisTraffic> plan_traffic(const models::TransformerSpec& model, const TrainingSpec& training,
-                                      const PlanSpec& plan);
+/// A plan whose operators have degrees of their own has no volumes without a mapping, which says what its tiles are to each
+/// operator: InternalError without `cuts`, those of the plan on the mapping that the traffic is then laid on.
+std::vector<AxisTraffic> plan_traffic(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
+                                      const PlanCuts* cuts = nullptr);
 
 /// What one member of a group sends another.
 struct RankFlow {

@@ -20,18 +20,30 @@ bool counts_shared(const RankContext& context) {
   return rank.tp == 0 && rank.tatp == 0 && counts_own(context);
 }
 
-/// That of layer 0; those of all layers are alike.
-Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context) {
+/// Where operators have degrees of their own: norm and output bias of one, then its weights.
+std::vector<Region> operator_regions(const ParameterLayout& layout, const InnerRank& rank, Cut cut) {
+  const int which = cut == Cut::attention ? 0 : 1;
+  std::vector<Region> regions = layout.layer(rank.tp, rank.tatp);
+  regions.front() = layout.norm(which);
+  if (layout.output_bias(which).rows > 0) regions.insert(regions.begin() + 1, layout.output_bias(which));
+  return regions;
+}
+
+/// Those of layer 0 that a context cuts; those of all layers are alike. `counts_common`: whether this tile counts what all hold.
+Bucket layer_bucket(const RankContext& context, Cut cut, bool counts_common) {
+  const ParameterLayout& layout = context.layout;
   const InnerRank& rank = context.shard.rank;
   Bucket bucket{0, {}};
   const auto shared_kv = layout.replicated_kv(rank.tp, rank.tatp);
-  for (const Region& region : layout.layer(rank.tp, rank.tatp)) {
+  const std::uint64_t held_by_all = layout.router().row + layout.router().rows;
+  for (const Region& region : cut == Cut::plan ? layout.layer(rank.tp, rank.tatp) : operator_regions(layout, rank, cut)) {
     BucketPart part{0, region};
+    part.cut = cut;
     part.counts = counts_own(context);
-    if (region.row == 0) {
+    if (region.row < held_by_all) {
       // Norms, output biases and router come first.
       part.token_sums = true;
-      part.counts = counts_shared(context);
+      part.counts = counts_common;
     }
     for (const auto& shared : shared_kv) {
       if (region != shared.region) continue;
@@ -51,6 +63,21 @@ Bucket layer_bucket(const ParameterLayout& layout, const RankContext& context) {
   return bucket;
 }
 
+Bucket joined(Bucket first, const Bucket& second) {
+  first.parts.insert(first.parts.end(), second.parts.begin(), second.parts.end());
+  return first;
+}
+
+/// All of layer 0 that a tile holds.
+Bucket layer_bucket(const RankContext& context) {
+  if (context.reshards == nullptr) return layer_bucket(context, Cut::plan, counts_shared(context));
+  Bucket all{0, {}};
+  for (const Cut cut : {Cut::attention, Cut::mlp}) {
+    all = joined(std::move(all), layer_bucket(*context.cuts[static_cast<std::size_t>(cut)], cut, counts_shared(context)));
+  }
+  return all;
+}
+
 /// The parts between two places of a bucket.
 Bucket cut(const Bucket& bucket, std::uint64_t first, std::uint64_t end) {
   Bucket result{bucket.layer, {}};
@@ -64,11 +91,6 @@ Bucket cut(const Bucket& bucket, std::uint64_t first, std::uint64_t end) {
     begin = behind;
   }
   return result;
-}
-
-Bucket joined(Bucket first, const Bucket& second) {
-  first.parts.insert(first.parts.end(), second.parts.begin(), second.parts.end());
-  return first;
 }
 
 Bucket cut_share(const Bucket& bucket, const Group& group) {
@@ -124,7 +146,7 @@ std::map<std::int32_t, Bucket> parameter_buckets(const LoweringInput& input, con
          .token_sums = whole,
          .counts = whole ? counts_shared(context) : counts_own(context)});
   }
-  const Bucket any_layer = layer_bucket(layout, context);
+  const Bucket any_layer = layer_bucket(context);
   for (int chunk = 0; chunk < input.plan.virtual_stages; ++chunk) {
     const LayerRange range = virtual_stage_layers(input.plan, input.model.layers, chunk * input.plan.pp + stage);
     for (std::int32_t layer = range.first; layer <= range.last(); ++layer) {

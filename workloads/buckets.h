@@ -16,6 +16,7 @@ struct BucketPart {
   int kv_head = -1;         ///< k and v blocks that several ranks may hold: of which head
   bool counts = true;       ///< in the gradient norm: one of the tiles of a replica that hold it counts it
   bool of_experts = false;  ///< held by the replicas of one ep rank only
+  Cut cut = Cut::plan;      ///< whose ranks share it, where operators have degrees of their own
 };
 
 /// The replicas of a tile, and those of them that hold the same experts: among whom weights, gradients and optimizer

@@ -26,7 +26,7 @@ void emit_head_backward(StepEmitter& step);
 /// Whether ranks of one replica have to sum gradients before the replicas do: of norms, output biases and positions,
 /// where each has a part of the tokens; of k and v blocks that several tensor-parallel ranks hold; of everything
 /// where the sequence is cut over ranks of its own.
-bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket);
+bool needs_inner_sync(StepEmitter& step, const Bucket& bucket);
 
 /// Sums a bucket's gradients over the ranks of a replica that share them, then over the replicas (of experts over those
 /// that hold them): all-reduce, or reduce-scatter with zero 1 and more, of values of the gradient precision. With zero 2 and 3 the replica's share is

@@ -46,6 +46,7 @@ void add_common(KeyBuilder& key, const LoweringInput& input) {
   const PlanSpec& plan = input.plan;
   const TrainingSpec& training = input.training;
   key.add_all(plan.dp, plan.tp, plan.tatp, plan.pp, plan.ep, plan.sp, plan.sp_degree);
+  for (const Cut cut : {Cut::attention, Cut::mlp}) key.add_all(plan.degrees(cut).tp, plan.degrees(cut).tatp);
   key.add_all(plan.stream.operand, plan.stream.attention, plan.stream.variant, plan.stream.relay);
   key.add_all(plan.embedding, plan.pp_transfer_full, plan.collectives, plan.collective_chunks, plan.overlap_near);
   key.add(plan.mapping.size());
@@ -79,7 +80,9 @@ std::string parameter_key(const LoweringInput& input) {
   KeyBuilder key;
   add_common(key, input);
   key.add(input.plan.zero);
-  for (const bool travels : streamed_inputs(input.model, input.training, input.plan)) key.add(travels);
+  for (const Cut cut : {Cut::attention, Cut::mlp}) {
+    for (const bool travels : streamed_inputs(input.model, input.training, cut_plan(input.plan, cut))) key.add(travels);
+  }
   return key.take();
 }
 

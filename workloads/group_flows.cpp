@@ -205,6 +205,17 @@ std::vector<RankFlow> exchange(const AxisTraffic& traffic, int size) {
   return flows;
 }
 
+std::vector<RankFlow> pairs(const AxisTraffic& traffic, int size) {
+  std::vector<RankFlow> flows;
+  for (int from = 0; from < size; ++from) {
+    for (int to = 0; to < size; ++to) {
+      const std::uint64_t rows = traffic.parts[static_cast<std::size_t>(from * size + to)];
+      if (from != to && rows > 0) flows.push_back({from, to, rows * traffic.row_bytes});
+    }
+  }
+  return flows;
+}
+
 void add_collective(GroupFlows& flows, TrafficPattern pattern, Collective algorithm) {
   if (algorithm == Collective::tree) return flows.add_tree(pattern);
   if (algorithm == Collective::halving_doubling) return flows.add_halving(pattern);
@@ -241,6 +252,8 @@ std::vector<RankFlow> group_flows(const AxisTraffic& traffic, const Shape& shape
       break;
     case TrafficPattern::exchange:
       return exchange(traffic, shape.size());
+    case TrafficPattern::pairs:
+      return pairs(traffic, shape.size());
     case TrafficPattern::to_next:
     case TrafficPattern::to_previous:
     case TrafficPattern::between_ends:

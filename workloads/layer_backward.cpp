@@ -6,6 +6,8 @@
 #include "workloads/layer.h"
 #include "workloads/layer_weight.h"
 #include "workloads/linear.h"
+#include "workloads/operator_steps.h"
+#include "workloads/reshard_step.h"
 
 namespace wafersim::workloads {
 
@@ -215,7 +217,14 @@ void release_normed(Backward& b, int which) {
   if (!b.split && (which == 0 || !b.routes())) release_saved_norm(b.step, which, b.weight_gradients);
 }
 
-StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
+/// A gradient of the residual stream, `layer` layers on, as another cut has it.
+StreamGradient resharded(Backward& b, const StreamGradient& gradient, Cut cut, int layer) {
+  Deps ready = emit_reshard(b.step, cut, gradient.name, layer, Source::freed, gradient.ready);
+  return {gradient.name, StepEmitter::shifted(b.step.local(gradient.name), layer), std::move(ready), gradient.kept};
+}
+
+/// From the gradient of the layer's output to that of the residual stream behind attention.
+StreamGradient mlp_part(Backward& b, const StreamGradient& gradient) {
   const StreamGradient d_mlp_own = dropout_gradient(b, 1, gradient);
   const StreamGradient d_mlp = gathered(b, d_mlp_own);
   const Deps norm2 = gather_saved_input(b, 1, d_mlp.ready);
@@ -227,10 +236,11 @@ StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, 
   release_dropout_gradient(b, d_mlp, mlp_done);
   b.step.release_gathered(d_mlp.name, mlp_done);
   release_normed(b, 1);
-  StreamGradient d_middle = norm_gradient(b, 1, d_norm2, gradient, {b.step.local("middle")}, "middle.gradient",
-                                          b.step.local("middle.gradient"));
-  d_middle.kept = b.keeps_gradient(0) && !b.shard().dropout;
+  return norm_gradient(b, 1, d_norm2, gradient, {b.step.local("middle")}, "middle.gradient", b.step.local("middle.gradient"));
+}
 
+/// From there to the gradient of the layer's input.
+StreamGradient attention_part(Backward& b, const StreamGradient& d_middle, const Deps& scores) {
   const StreamGradient d_attention_own = dropout_gradient(b, 0, d_middle);
   const StreamGradient d_attention = gathered(b, d_attention_own);
   const Deps norm1 = gather_saved_input(b, 0, d_attention.ready);
@@ -243,6 +253,12 @@ StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, 
   b.step.release_gathered(d_attention.name, attention_done);
   release_normed(b, 0);
   return norm_gradient(b, 0, d_norm1, d_middle, {b.step.stream(0)}, tensors::kStreamGradient, b.step.stream_gradient(0));
+}
+
+StreamGradient sequential_backward(Backward& b, const StreamGradient& gradient, const Deps& scores) {
+  StreamGradient d_middle = resharded(b, mlp_part(b, resharded(b, gradient, Cut::mlp, 1)), Cut::attention, 0);
+  d_middle.kept = b.keeps_gradient(0) && !b.shard().dropout;
+  return resharded(b, attention_part(b, d_middle, scores), Cut::plan, 0);
 }
 
 /// The two blocks read the same input through norms of their own; the second norm's gradient is added to the
@@ -269,6 +285,12 @@ StreamGradient parallel_backward(Backward& b, const StreamGradient& gradient, co
   return norm_gradient(b, 0, d_norm1, first, {b.step.stream(0)}, tensors::kStreamGradient, b.step.stream_gradient(0));
 }
 
+/// Those that `selective` does not keep, in attention's cut.
+Deps recompute_scores(StepEmitter& step, Recompute recompute) {
+  if (recompute != Recompute::selective || step.shard().fused_attention) return {};
+  return emit_attention_core(step, AttentionScope(step), {}, {}, true);
+}
+
 /// What the forward step did not leave is made again. Returns when the scores are there.
 Deps recompute_forward(StepEmitter& step, Recompute recompute) {
   if (recompute == Recompute::full) {
@@ -276,9 +298,10 @@ Deps recompute_forward(StepEmitter& step, Recompute recompute) {
     step.release(step.shard().local_stream_bytes(), output, step.stream(1));
     return output;
   }
-  if (recompute == Recompute::selective && !step.shard().fused_attention)
-    return emit_attention_core(step, AttentionScope(step), {}, {}, true);
-  return {};
+  step.enter(Cut::attention);
+  Deps scores = recompute_scores(step, recompute);
+  step.enter(Cut::plan);
+  return scores;
 }
 
 }  // namespace
@@ -302,6 +325,19 @@ void emit_layer_backward(StepEmitter& step, const LayerEdges& edges, Recompute r
   const Deps finished = join(result.ready, backward.weight_gradients);
   if (edges.input == EdgeKind::remote) step.send_boundary(Boundary::backward, edges.input_chunk, finished);
   if (edges.input == EdgeKind::open) step.release(stream, finished, step.stream_gradient(0));
+}
+
+void emit_operator_backward(StepEmitter& step, Cut which, Recompute recompute) {
+  step.enter(which);
+  const bool attends = which == Cut::attention;
+  const std::string name = attends ? "middle.gradient" : tensors::kStreamGradient;
+  const Views views = attends ? step.local(name) : step.stream_gradient(1);
+  const Bytes bytes = step.shard().local_stream_bytes();
+  Backward backward{step};
+  const Deps scores = attends ? recompute_scores(step, recompute) : Deps{};
+  const StreamGradient given{name, views, step.hold(bytes, {}, {.kernel = Kernel::memory, .writes = views})};
+  const StreamGradient result = attends ? attention_part(backward, given, scores) : mlp_part(backward, given);
+  step.release(bytes, join(result.ready, backward.weight_gradients), result.views);
 }
 
 }  // namespace wafersim::workloads

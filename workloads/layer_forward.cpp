@@ -2,6 +2,8 @@
 #include "workloads/experts.h"
 #include "workloads/layer.h"
 #include "workloads/linear.h"
+#include "workloads/operator_steps.h"
+#include "workloads/reshard_step.h"
 
 namespace wafersim::workloads {
 
@@ -139,20 +141,53 @@ Deps parallel_body(StepEmitter& step, const StreamTensor& input, const Retention
       .ready;
 }
 
-Deps sequential_body(StepEmitter& step, const StreamTensor& input, const Retention& keep) {
+/// The layer's input as attention cuts it. Where that differs from the plan the layer keeps its copy for the backward step, in
+/// place of the input itself, or is done with it after the residual addition.
+StreamTensor attention_input(StepEmitter& step, const StreamTensor& input, const Retention& keep) {
+  const bool moves = step.reshard(Cut::attention) != nullptr;
+  Deps ready = emit_reshard(step, Cut::attention, tensors::kStream, 0, keep.layer ? Source::freed : Source::stays, input.ready);
+  return {step.stream(0), std::move(ready), moves ? keep.layer : input.saved};
+}
+
+void release_attention_input(StepEmitter& step, const Deps& after, const Retention& keep) {
+  if (keep.layer || step.reshard(Cut::plan) == nullptr) return;
+  step.release(step.shard().local_stream_bytes(), after, rows_outside(step, Cut::plan, tensors::kStream, 0));
+}
+
+/// `cut`: that of the MLP behind attention, of the plan behind the MLP.
+StreamTensor resharded(StepEmitter& step, const StreamTensor& made, Cut cut, const std::string& tensor, int layer) {
+  Deps ready = emit_reshard(step, cut, tensor, layer, Source::freed, made.ready);
+  return {StepEmitter::shifted(step.local(tensor), layer), std::move(ready), made.saved};
+}
+
+/// The residual stream behind attention. `saved`: it stays for the backward step.
+StreamTensor attention_part(StepEmitter& step, const StreamTensor& input, const Retention& keep, bool saved) {
   const Deps normed = step.gather_tokens(norm_name(0), norm(step, 0, input, keep));
   const BlockOutput first = attention(step, normed, "attention.sum", keep);
   release_normed(step, 0, first.input_used, keep);
   const Deps sum = step.reduce_tokens(step.work("attention.sum"), first.partial);
-  const StreamTensor middle = residual(step, input, "attention.sum", sum, {step.layout().output_bias(0)},
-                                       step.local("middle"), keep, keep.layer);
+  return residual(step, input, "attention.sum", sum, {step.layout().output_bias(0)}, step.local("middle"), keep, saved);
+}
+
+/// The layer's output.
+StreamTensor mlp_part(StepEmitter& step, const StreamTensor& middle, const Retention& keep, bool saved) {
   const BlockOutput second = mlp(step, norm(step, 1, middle, keep), "mlp.sum", keep, {});
   release_normed(step, 1, second.input_used, keep);
   const Deps sum2 = step.reduce_tokens(step.work("mlp.sum"), second.partial);
-  const StreamTensor output = residual(step, middle, "mlp.sum", sum2, {step.layout().output_bias(1)},
-                                       step.stream(1), keep, keep.output);
+  StreamTensor output =
+      residual(step, middle, "mlp.sum", sum2, {step.layout().output_bias(1)}, step.stream(1), keep, saved);
   if (!keep.layer) step.release(step.shard().local_stream_bytes(), output.ready, middle.views);
-  return output.ready;
+  return output;
+}
+
+Deps sequential_body(StepEmitter& step, const StreamTensor& layer_input, const Retention& keep) {
+  const StreamTensor input = attention_input(step, layer_input, keep);
+  const StreamTensor attended = attention_part(step, input, keep, keep.layer && step.reshard(Cut::mlp) == nullptr);
+  release_attention_input(step, attended.ready, keep);
+  StreamTensor middle = resharded(step, attended, Cut::mlp, "middle", 0);
+  middle.saved = keep.layer;
+  const StreamTensor output = mlp_part(step, middle, keep, keep.output && step.reshard(Cut::plan) == nullptr);
+  return resharded(step, output, Cut::plan, tensors::kStream, 1).ready;
 }
 
 }  // namespace
@@ -196,6 +231,17 @@ void emit_layer_forward(StepEmitter& step, const LayerEdges& edges, Recompute re
   if (edges.output == EdgeKind::open) {
     step.release(step.shard().local_stream_bytes(), output, step.stream(1));
   }
+}
+
+void emit_operator_forward(StepEmitter& step, Cut which) {
+  step.enter(which);
+  const bool attends = which == Cut::attention;
+  const Retention keep = forward_retention(step.training().recompute);
+  const Views views = attends ? step.stream(0) : step.local("middle");
+  const Bytes bytes = step.shard().local_stream_bytes();
+  const StreamTensor input{views, step.hold(bytes, {}, {.kernel = Kernel::memory, .writes = views}), true};
+  const StreamTensor output = attends ? attention_part(step, input, keep, true) : mlp_part(step, input, keep, true);
+  step.release(bytes, output.ready, output.views);
 }
 
 void emit_layer_recompute(StepEmitter& step) { emit_layer_body(step, {}, {}); }

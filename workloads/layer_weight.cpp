@@ -142,19 +142,25 @@ MlpWeights mlp_weight_gradients(StepEmitter& step) {
 void emit_layer_weight(StepEmitter& step) {
   // One gather after the other, so that those which are needed first do not share their links with the rest.
   const bool routes = step.model().routes();
+  step.enter(Cut::mlp);
   const MlpWeights mlp = mlp_weight_gradients(step);
+  step.enter(Cut::attention);
   const Deps d_attention = shares_gradient(step) && !routes ? mlp.gathered
                                                             : step.gather_tokens(block_gradient_name(step, 0), mlp.gathered);
   const Deps norm1 = step.gather_tokens(norm_name(0), d_attention);
   const Deps attention =
       emit_attention_weight_gradients(step, {.output = d_attention, .input = norm1, .kept = true});
+  step.enter(Cut::mlp);
   if (!routes) release_saved_norm(step, 1, mlp.done);
+  step.enter(Cut::attention);
   release_saved_norm(step, 0, attention);
   if (shares_gradient(step)) {
     release_block_gradient(step, 1, join(mlp.done, attention), emit_bias_gradients(step, 1, {}, true));
     return;
   }
+  step.enter(Cut::mlp);
   if (!routes) release_block_gradient(step, 1, mlp.done, emit_bias_gradients(step, 1, {}, true));
+  step.enter(Cut::attention);
   release_block_gradient(step, 0, attention, emit_bias_gradients(step, 0, {}, true));
 }
 

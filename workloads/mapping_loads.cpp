@@ -22,10 +22,10 @@ std::optional<CollectiveKind> kind_of(TrafficPattern pattern) {
 }
 
 /// Turns `ranks` to the next group within the spans; false behind the last.
-bool next_group(Axis of, bool replicas, const RankSpans& spans, Ranks& ranks) {
+bool next_group(Axis of, bool replicas, bool block, const RankSpans& spans, Ranks& ranks) {
   for (int i = 0; i < kAxes; ++i) {
     const auto axis = static_cast<Axis>(i);
-    if (axis == of || (replicas && axis == Axis::ep)) continue;
+    if (axis == of || (replicas && axis == Axis::ep) || (block && axis == Axis::tp)) continue;
     const RankSpan& span = spans[static_cast<std::size_t>(i)];
     if (++ranks.at(axis) < span.first + span.count) return true;
     ranks.at(axis) = span.first;
@@ -39,10 +39,11 @@ MappingLoads::MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSp
                            const models::HardwareModel& hardware, const topology::Routing& routing,
                            const topology::Mesh& mesh)
     : plan_(plan), hardware_(hardware), mesh_(mesh), meter_(routing, mesh) {
-  std::map<std::tuple<Axis, bool, RankSpans>, std::size_t> known;
+  std::map<std::tuple<Axis, bool, Cut, bool, RankSpans>, std::size_t> known;
   for (const AxisTraffic& part : traffic) {
-    const auto [found, fresh] = known.emplace(std::tuple(part.axis, part.replicas, part.spans), sets_.size());
-    if (fresh) sets_.push_back({part.axis, part.replicas, part.spans, {}});
+    const auto [found, fresh] =
+        known.emplace(std::tuple(part.axis, part.replicas, part.cut, part.block, part.spans), sets_.size());
+    if (fresh) sets_.push_back({part.axis, part.replicas, part.cut, part.block, part.spans, {}});
     sets_[found->second].traffic.push_back(part);
   }
 }
@@ -64,9 +65,10 @@ Collective MappingLoads::algorithm(const AxisTraffic& traffic, const topology::S
 
 /// What the members of each group of a set send each other in an iteration, added up by pair of ranks. Some
 /// of the ranks of an axis make a chain, whatever the shape of them all.
-const std::vector<RankFlow>& MappingLoads::flows(GroupSet& set, const Mapping& mapping) {
-  const int members = set.spans[static_cast<std::size_t>(set.axis)].count;
-  const bool whole = members == plan_.degree(set.axis);
+const std::vector<RankFlow>& MappingLoads::flows(GroupSet& set, const Mapping& mapping, const PlanSpec& plan) {
+  const int on_axis = set.spans[static_cast<std::size_t>(set.axis)].count;
+  const int members = set.block ? plan.tp * plan.tatp : on_axis;
+  const bool whole = !set.block && on_axis == plan.degree(set.axis);
   const topology::Shape shape = set.replicas ? mapping.replica_shape()
                                 : whole      ? mapping.axis_shape(set.axis)
                                              : topology::Shape{1, members};
@@ -91,10 +93,12 @@ const std::vector<RankFlow>& MappingLoads::flows(GroupSet& set, const Mapping& m
 
 /// Calls `visit` for each demand until it returns false.
 template <class Visit>
-bool MappingLoads::for_each_demand(const Mapping& mapping, const Visit& visit) {
+bool MappingLoads::for_each_demand(const Mapping& mapping_of_plan, const Visit& visit) {
   std::vector<TileId> members;
+  const PlanCuts cuts(plan_, mapping_of_plan, mesh_);
   for (GroupSet& set : sets_) {
-    const std::vector<RankFlow>& between = flows(set, mapping);
+    const Mapping& mapping = cuts.mapping(set.cut);
+    const std::vector<RankFlow>& between = flows(set, mapping, cuts.plan(set.cut));
     const auto axis = static_cast<std::size_t>(set.axis);
     Ranks ranks;
     for (int i = 0; i < kAxes; ++i)
@@ -104,7 +108,13 @@ bool MappingLoads::for_each_demand(const Mapping& mapping, const Visit& visit) {
     while (more) {
       members.clear();
       if (set.replicas) members = mapping.replicas(ranks);
-      for (int rank = 0; !set.replicas && rank < set.spans[axis].count; ++rank) {
+      for (int member = 0; set.block && member < cuts.block(); ++member) {
+        Ranks inside = ranks;
+        inside.tp = cuts.member_ranks(member).tp;
+        inside.tatp = cuts.member_ranks(member).tatp;
+        members.push_back(mapping.tile(inside));
+      }
+      for (int rank = 0; !set.replicas && !set.block && rank < set.spans[axis].count; ++rank) {
         own = set.spans[axis].first + rank;
         members.push_back(mapping.tile(ranks));
       }
@@ -113,7 +123,7 @@ bool MappingLoads::for_each_demand(const Mapping& mapping, const Visit& visit) {
                                       members[static_cast<std::size_t>(flow.to)], flow.bytes};
         if (!visit(demand)) return false;
       }
-      more = next_group(set.axis, set.replicas, set.spans, ranks);
+      more = next_group(set.axis, set.replicas, set.block, set.spans, ranks);
     }
   }
   return true;

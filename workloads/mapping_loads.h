@@ -17,7 +17,8 @@ namespace wafersim::workloads {
 /// mappings of the same plan.
 class MappingLoads {
  public:
-  /// `plan` gives degrees, collectives and the kind of stream. All must outlive the object.
+  /// `plan` gives degrees, collectives and the kind of stream. All must outlive the object. The traffic of a plan whose operators
+  /// have degrees of their own is that of one mapping (plan_traffic).
   MappingLoads(const std::vector<AxisTraffic>& traffic, const PlanSpec& plan,
                const models::HardwareModel& hardware, const topology::Routing& routing,
                const topology::Mesh& mesh);
@@ -41,14 +42,17 @@ class MappingLoads {
   struct GroupSet {
     Axis axis;
     bool replicas;  ///< groups are over dp and ep
+    Cut cut;        ///< whose ranks the spans are
+    bool block;     ///< groups are over tatp and tp
     RankSpans spans;
     std::vector<AxisTraffic> traffic;
     std::vector<Arrangement> arrangements{};  ///< met so far
   };
 
   template <class Visit>
-  bool for_each_demand(const Mapping& mapping, const Visit& visit);
-  const std::vector<RankFlow>& flows(GroupSet& set, const Mapping& mapping);
+  bool for_each_demand(const Mapping& mapping_of_plan, const Visit& visit);
+  /// `mapping` and `plan`: of the set's cut.
+  const std::vector<RankFlow>& flows(GroupSet& set, const Mapping& mapping, const PlanSpec& plan);
   Collective algorithm(const AxisTraffic& traffic, const topology::Shape& shape, bool closed);
 
   const PlanSpec& plan_;

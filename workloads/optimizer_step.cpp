@@ -104,22 +104,55 @@ void accumulate_share(StepEmitter& step, const Bucket& share, const Bucket& buck
 
 }  // namespace
 
-bool needs_inner_sync(const StepEmitter& step, const Bucket& bucket) {
-  const Shard& s = step.shard();
-  if (s.sp > 1) return true;
-  if ((s.gathers() || s.tatp > 1) && token_sums(bucket).parameters() > 0) return true;
-  return select(bucket, [](const BucketPart& part) { return part.kv_head >= 0; }).parameters() > 0;
+namespace {
+
+Bucket of_cut(const Bucket& bucket, Cut cut) {
+  return select(bucket, [cut](const BucketPart& part) { return part.cut == cut; });
 }
 
-void emit_gradient_sync(StepEmitter& step, const Replicas& replicas, const Bucket& bucket) {
+/// The cuts whose ranks share parts of a bucket.
+std::vector<Cut> cuts_of(const Bucket& bucket) {
+  std::vector<Cut> result;
+  for (const Cut cut : {Cut::plan, Cut::attention, Cut::mlp}) {
+    if (!of_cut(bucket, cut).parts.empty()) result.push_back(cut);
+  }
+  return result;
+}
+
+/// Over tatp and tp of the cut that the step is in: of its parts of a bucket, what several of its ranks make.
+Deps sum_inside(StepEmitter& step, const Bucket& bucket, Deps ready) {
   const RankContext& context = step.context();
   const Views by_tokens = own_gradients(step, token_sums(bucket));
-  Deps ready;
   if (step.shard().gathers()) ready = gradient_collective(step, CollectiveKind::all_reduce, context.tp, by_tokens, ready);
   ready = gradient_collective(step, CollectiveKind::all_reduce, context.tatp, by_tokens, ready);
   ready = sum_shared_heads(step, context.tatp, step.layout().line_sharers(context.tp.rank), bucket, ready);
-  ready = sum_shared_heads(step, context.tp, context.kv_sharers, bucket, ready);
-  ready = gradient_collective(step, CollectiveKind::all_reduce, context.sp, own_gradients(step, bucket), ready);
+  return sum_shared_heads(step, context.tp, context.kv_sharers, bucket, ready);
+}
+
+}  // namespace
+
+bool needs_inner_sync(StepEmitter& step, const Bucket& bucket) {
+  if (step.shard().sp > 1) return true;
+  bool needed = false;
+  for (const Cut cut : cuts_of(bucket)) {
+    const Bucket own = of_cut(bucket, cut);
+    step.enter(cut);
+    const bool cuts_tokens = step.shard().gathers() || step.shard().tatp > 1;
+    needed = needed || (cuts_tokens && token_sums(own).parameters() > 0) ||
+             select(own, [](const BucketPart& part) { return part.kv_head >= 0; }).parameters() > 0;
+  }
+  step.enter(Cut::plan);
+  return needed;
+}
+
+void emit_gradient_sync(StepEmitter& step, const Replicas& replicas, const Bucket& bucket) {
+  Deps ready;
+  for (const Cut cut : cuts_of(bucket)) {
+    step.enter(cut);
+    ready = sum_inside(step, of_cut(bucket, cut), std::move(ready));
+  }
+  step.enter(Cut::plan);
+  ready = gradient_collective(step, CollectiveKind::all_reduce, step.context().sp, own_gradients(step, bucket), ready);
   const auto kind = step.plan().zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
   ready = gradient_collective(step, kind, replicas.all, own_gradients(step, bucket.part(false)), ready);
   ready = gradient_collective(step, kind, replicas.experts, own_gradients(step, bucket.part(true)), ready);

@@ -23,14 +23,14 @@ std::uint64_t parameters_in(const std::vector<Region>& regions) {
 }
 
 ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const TrainingSpec& training,
-                                 const PlanSpec& plan)
+                                 const PlanSpec& plan, const Part& part)
     : model_(model),
       tp_(plan.tp),
       tatp_(plan.tatp),
       chunks_(plan.tatp > 1 ? plan.overlap_near : 1),
       streams_inputs_(streamed_inputs(model, training, plan)),
       hidden_(count(model.hidden)),
-      replicated_(replicates_kv_heads(model, plan, streams_inputs_[0])) {
+      replicated_(part.cut != Cut::mlp && replicates_kv_heads(model, plan, streams_inputs_[0])) {
   if (streams_inputs_[0] || streams_inputs_[1]) kept_ = tatp_;
   for (int tp = 0; tp < tp_; ++tp) {
     for (int tatp = 0; tatp < kept_; ++tatp) shards_.push_back(make_shard(model, training, plan, {tp, tatp, 0}));
@@ -41,8 +41,9 @@ ParameterLayout::ParameterLayout(const models::TransformerSpec& model, const Tra
   kv_ = router_ + hidden_ * count(model.experts);
   std::uint64_t next = kv_;
   if (replicated_) next = kv_first(slices());
+  if (part.first != 0) next = part.first;
   constexpr auto kMlp = static_cast<std::size_t>(Weight::mlp_up);
-  blocks_ = make_blocks(next, 0, model.routes() ? kMlp : kWeights);
+  blocks_ = make_blocks(next, part.cut == Cut::mlp ? kMlp : 0, model.routes() || part.cut == Cut::attention ? kMlp : kWeights);
   experts_ = next;
   if (model.routes()) expert_blocks_ = make_blocks(expert_size_, kMlp, kWeights);
 }
@@ -192,6 +193,13 @@ std::vector<Range> ParameterLayout::line_sharers(int tp) const {
     }
   }
   return result;
+}
+
+ParameterLayout operator_parameters(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
+                                    Cut cut) {
+  ParameterLayout attention(model, training, cut_plan(plan, Cut::attention), {Cut::attention, 0});
+  if (cut == Cut::attention) return attention;
+  return {model, training, cut_plan(plan, Cut::mlp), {Cut::mlp, attention.layer_end()}};
 }
 
 Region ParameterLayout::norm(int which) const { return column(count(which) * norm_, norm_); }

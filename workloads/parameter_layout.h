@@ -35,7 +35,14 @@ struct WeightSlice {
 ///   head:      final norm, then the table, unless it is tied to an embedding on the same stage
 class ParameterLayout {
  public:
-  ParameterLayout(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan);
+  ParameterLayout(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan)
+      : ParameterLayout(model, training, plan, {}) {}
+  /// Which weights of a layer the layout places, and from where on: those of one operator, or all behind what all ranks hold.
+  struct Part {
+    Cut cut = Cut::plan;
+    std::uint64_t first = 0;
+  };
+  ParameterLayout(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan, const Part& part);
 
   /// Gain (and bias) of the norm before attention (0) or the MLP (1).
   Region norm(int which) const;
@@ -67,6 +74,8 @@ class ParameterLayout {
 
   /// All that a rank holds of a layer but its experts. The first region are norms, output biases and router.
   std::vector<Region> layer(int tp, int tatp) const;
+  /// All parameters of a layer, or those that stand before the end of an operator's.
+  std::uint64_t layer_end() const { return experts_; }
   /// What a rank holds of some experts, one region for each.
   std::vector<Region> experts(int tp, int tatp, const Range& experts) const;
   /// k and v blocks that may stand on several ranks; none unless there are more ranks that cut heads than kv heads.
@@ -120,6 +129,11 @@ class ParameterLayout {
   std::uint64_t expert_size_ = 0;  ///< parameters of one
   std::vector<Block> expert_blocks_;  ///< of one expert, from its beginning
 };
+
+/// Where operators have degrees of their own (PlanSpec::splits_operators): the layout of one of them, by the ranks of its
+/// cut. Its norm and output bias stand where they do in every layout, then come the weights of attention, and those of the MLP.
+ParameterLayout operator_parameters(const models::TransformerSpec& model, const TrainingSpec& training, const PlanSpec& plan,
+                                    Cut cut);
 
 std::uint64_t parameters_in(const std::vector<Region>& regions);
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <numeric>
 
 #include "base/error.h"
@@ -60,15 +62,20 @@ void check_order(Faults& faults, const PlanSpec& plan) {
   }
 }
 
-/// How the sequence is cut, and whether attention can work on the parts.
-void check_sequence(Faults& faults, const PlanSpec& plan, const TrainingSpec& training,
-                    const models::TransformerSpec& model) {
+/// Each rank that cuts the sequence gets tokens.
+void check_tokens(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
   const std::int64_t parts = std::int64_t{2} * plan.sp_degree * plan.tatp;
   if (parts > 2 && model.sequence < parts) {
     faults.push_back(fmt::format(
         "model.sequence {} gives some of the {} ranks that cut it (sp {} * tatp {}) no tokens; nearest valid: {}",
         model.sequence, parts / 2, plan.sp_degree, plan.tatp, parts));
   }
+}
+
+/// How the sequence is cut, and whether attention can work on the parts.
+void check_sequence(Faults& faults, const PlanSpec& plan, const TrainingSpec& training,
+                    const models::TransformerSpec& model) {
+  check_tokens(faults, plan, model);
   const bool own_kind = plan.sp == SequenceParallel::ulysses || plan.sp == SequenceParallel::ring;
   if (plan.sp_degree > 1 && !own_kind) {
     faults.push_back(fmt::format("plan.sp.degree {} is for kinds ulysses and ring with a group of their own; nearest "
@@ -102,13 +109,18 @@ void check_sequence(Faults& faults, const PlanSpec& plan, const TrainingSpec& tr
   }
 }
 
-/// Whether heads and MLP can be cut over tatp, too.
-void check_stream_inputs(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
-  if (plan.stream.operand != StreamOperand::inputs || plan.tatp == 1 || plan.tp > model.heads) return;
-  for (int pair = 0; pair < kPairs; ++pair) {
-    std::string fault = stream_inputs_fault(model, plan, pair);
-    if (!fault.empty()) faults.push_back(std::move(fault));
-  }
+/// Whether heads (0) or the MLP (1) can be cut over tatp, too.
+void check_stream_inputs(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model, int pair) {
+  if (plan.stream.operand != StreamOperand::inputs || plan.tatp == 1) return;
+  std::string fault = stream_inputs_fault(model, plan, pair);
+  if (!fault.empty()) faults.push_back(std::move(fault));
+}
+
+void check_heads(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
+  if (plan.tp <= model.heads) return;
+  faults.push_back(
+      fmt::format("plan.tp {} is more than the {} attention heads of the model; nearest valid: {}", plan.tp,
+                  model.heads, model.heads));
 }
 
 std::string list_of(const std::vector<int>& values) {
@@ -167,11 +179,6 @@ void check_schedule(Faults& faults, const PlanSpec& plan, const TrainingSpec& tr
 }
 
 void check_model(Faults& faults, const PlanSpec& plan, const models::TransformerSpec& model) {
-  if (plan.tp > model.heads) {
-    faults.push_back(
-        fmt::format("plan.tp {} is more than the {} attention heads of the model; nearest valid: {}", plan.tp,
-                    model.heads, model.heads));
-  }
   if (plan.pp > model.layers) {
     faults.push_back(fmt::format("plan.pp {} is more than the {} layers of the model; nearest valid: {}",
                                  plan.pp, model.layers, model.layers));
@@ -236,6 +243,76 @@ void check_experts(Faults& faults, const PlanSpec& plan, const models::Transform
                                join(nearest, " or ")));
 }
 
+/// The degrees of an operator have to make the tiles of a model group.
+void check_product(Faults& faults, const PlanSpec& plan, Cut cut) {
+  const auto [tp, tatp] = plan.degrees(cut);
+  const std::string key = fmt::format("plan.operators.{}", to_string(cut));
+  require_at_least_one(faults, (key + ".tp").c_str(), tp);
+  require_at_least_one(faults, (key + ".tatp").c_str(), tatp);
+  const std::int64_t tiles = std::int64_t{plan.tp} * plan.tatp;
+  if (tp < 1 || tatp < 1 || std::int64_t{tp} * tatp == tiles) return;
+  std::int64_t nearest = std::min<std::int64_t>(tp, tiles);
+  while (tiles % nearest != 0) --nearest;
+  faults.push_back(fmt::format(
+      "{0}: tp {1} * tatp {2} are {3} tiles, but a model group has plan.tp {4} * plan.tatp {5} = {6}; nearest valid: tp {7} * "
+      "tatp {8}",
+      key, tp, tatp, std::int64_t{tp} * tatp, plan.tp, plan.tatp, tiles, nearest, tiles / nearest));
+}
+
+/// tp and tatp make one rectangle that operators can divide in other ways.
+void check_operator_mapping(Faults& faults, const PlanSpec& plan) {
+  std::vector<Axis> nested;
+  for (const Axis axis : plan.order) {
+    if (axis == Axis::tp || axis == Axis::tatp || plan.degree(axis) > 1) nested.push_back(axis);
+  }
+  const auto place = [&nested](Axis axis) { return std::find(nested.begin(), nested.end(), axis) - nested.begin(); };
+  const bool both = place(Axis::tp) < std::ssize(nested) && place(Axis::tatp) < std::ssize(nested);
+  if (both && std::abs(place(Axis::tp) - place(Axis::tatp)) != 1) {
+    faults.emplace_back(
+        "plan.operators divides the tiles of tp and tatp, which plan.mapping.order does not nest one in the other; nearest "
+        "valid: an order with tp and tatp side by side");
+  }
+  for (const auto& [axis, mapping] : plan.mapping) {
+    if (mapping.placement != Placement::strided && mapping.placement != Placement::optimized) continue;
+    faults.push_back(fmt::format(
+        "plan.mapping.{} {} does not go with plan.operators, whose operators divide one rectangle of tiles; nearest valid: block",
+        to_string(axis), to_string(mapping.placement)));
+  }
+}
+
+/// Operators with degrees of their own: each has to be valid as if the plan had its degrees.
+void check_operators(Faults& faults, const PlanSpec& plan, const TrainingSpec& training, const models::TransformerSpec& model) {
+  const std::size_t before = faults.size();
+  for (const Cut cut : {Cut::attention, Cut::mlp}) check_product(faults, plan, cut);
+  if (model.routes()) {
+    faults.emplace_back(
+        "plan.operators does not go with a mixture of experts (model.experts); nearest valid: none, one plan for both operators");
+  }
+  if (model.parallel_residual) {
+    faults.emplace_back(
+        "plan.operators does not go with model.parallel_residual, where both operators add to one sum; nearest valid: none, one "
+        "plan for both operators");
+  }
+  check_operator_mapping(faults, plan);
+  if (faults.size() > before) return;
+  check_tokens(faults, plan, model);
+  for (const Cut cut : {Cut::attention, Cut::mlp}) {
+    const PlanSpec own = cut_plan(plan, cut);
+    Faults found;
+    if (cut == Cut::attention) {
+      check_heads(found, own, model);
+      if (found.empty()) check_stream_inputs(found, own, model, 0);
+      check_sequence(found, own, training, model);
+    } else {
+      check_stream_inputs(found, own, model, 1);
+      check_tokens(found, own, model);
+    }
+    for (const std::string& fault : found) {
+      faults.push_back(fmt::format("with the degrees of plan.operators.{}: {}", to_string(cut), fault));
+    }
+  }
+}
+
 void check_batch(Faults& faults, const PlanSpec& plan, const TrainingSpec& training) {
   const std::int64_t unit = plan.dp * training.microbatch;
   const std::int64_t below = training.global_batch / unit * unit;
@@ -276,84 +353,6 @@ void check_tiles(Faults& faults, const PlanSpec& plan, const topology::Mesh& mes
 
 }  // namespace
 
-const char* to_string(Axis axis) {
-  switch (axis) {
-    case Axis::tp:
-      return "tp";
-    case Axis::tatp:
-      return "tatp";
-    case Axis::sp:
-      return "sp";
-    case Axis::ep:
-      return "ep";
-    case Axis::dp:
-      return "dp";
-    case Axis::pp:
-      return "pp";
-    case Axis::none:
-      return "none";
-  }
-  return "?";
-}
-
-const char* to_string(MemoryClass memory_class) {
-  switch (memory_class) {
-    case MemoryClass::parameters:
-      return "parameters";
-    case MemoryClass::gradients:
-      return "gradients";
-    case MemoryClass::optimizer:
-      return "optimizer";
-    case MemoryClass::activations:
-      return "activations";
-    case MemoryClass::stream_buffers:
-      return "stream_buffers";
-    case MemoryClass::communication_buffers:
-      return "communication_buffers";
-  }
-  return "?";
-}
-
-const char* to_string(PipelineSchedule schedule) {
-  switch (schedule) {
-    case PipelineSchedule::gpipe:
-      return "gpipe";
-    case PipelineSchedule::one_f_one_b:
-      return "1f1b";
-    case PipelineSchedule::interleaved:
-      return "interleaved";
-    case PipelineSchedule::zb_h1:
-      return "zb_h1";
-    case PipelineSchedule::zb_h2:
-      return "zb_h2";
-  }
-  return "?";
-}
-
-const char* to_string(Collective collective) {
-  switch (collective) {
-    case Collective::automatic:
-      return "auto";
-    case Collective::ring:
-      return "ring";
-    case Collective::line:
-      return "line";
-    case Collective::rows_cols:
-      return "rows_cols";
-    case Collective::tree:
-      return "tree";
-    case Collective::halving_doubling:
-      return "halving_doubling";
-    case Collective::direct:
-      return "direct";
-    case Collective::multicast:
-      return "multicast";
-    case Collective::router_multicast:
-      return "router_multicast";
-  }
-  return "?";
-}
-
 std::vector<Axis> default_order() { return {Axis::tp, Axis::tatp, Axis::sp, Axis::ep, Axis::pp, Axis::dp}; }
 
 int& Ranks::at(Axis axis) {
@@ -377,26 +376,6 @@ int& Ranks::at(Axis axis) {
 }
 
 int Ranks::at(Axis axis) const { return Ranks(*this).at(axis); }
-const char* to_string(Placement placement) {
-  switch (placement) {
-    case Placement::standard:
-      return "default";
-    case Placement::optimized:
-      return "auto";
-    case Placement::row:
-      return "row";
-    case Placement::col:
-      return "col";
-    case Placement::block:
-      return "block";
-    case Placement::snake:
-      return "snake";
-    case Placement::strided:
-      return "strided";
-  }
-  return "?";
-}
-
 std::string to_string(const AxisMapping& mapping) {
   const std::string word = to_string(mapping.placement);
   return mapping.shape ? word + " " + topology::to_string(*mapping.shape) : word;
@@ -420,6 +399,26 @@ int PlanSpec::degree(Axis axis) const {
       break;
   }
   return 1;
+}
+
+OperatorDegrees PlanSpec::degrees(Cut cut) const {
+  const OperatorDegrees own{tp, tatp};
+  if (cut == Cut::attention) return attention.value_or(own);
+  return cut == Cut::mlp ? mlp.value_or(own) : own;
+}
+
+bool PlanSpec::splits_operators() const {
+  return degrees(Cut::attention) != degrees(Cut::plan) || degrees(Cut::mlp) != degrees(Cut::plan);
+}
+
+PlanSpec cut_plan(const PlanSpec& plan, Cut cut) {
+  PlanSpec result = plan;
+  const OperatorDegrees degrees = plan.degrees(cut);
+  result.tp = degrees.tp;
+  result.tatp = degrees.tatp;
+  result.attention.reset();
+  result.mlp.reset();
+  return result;
 }
 
 AxisMapping PlanSpec::axis_mapping(Axis axis) const {
@@ -453,10 +452,13 @@ void validate_plan(const PlanSpec& plan, const TrainingSpec& training, const mod
   check_order(faults, plan);
   if (faults.empty()) {
     check_schedule(faults, plan, training);
+    const bool split = plan.splits_operators();
+    if (!split) check_heads(faults, plan, model);
     check_model(faults, plan, model);
-    check_stream_inputs(faults, plan, model);
+    for (int pair = 0; !split && plan.tp <= model.heads && pair < kPairs; ++pair) check_stream_inputs(faults, plan, model, pair);
     check_experts(faults, plan, model);
-    check_sequence(faults, plan, training, model);
+    if (!split) check_sequence(faults, plan, training, model);
+    if (split) check_operators(faults, plan, training, model);
     check_batch(faults, plan, training);
     check_tiles(faults, plan, mesh);
   }

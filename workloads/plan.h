@@ -95,6 +95,19 @@ std::string to_string(const AxisMapping& mapping);
 /// tp, tatp, sp, ep, pp, dp.
 std::vector<Axis> default_order();
 
+/// Whose degrees of tp and tatp divide the tiles of a model group: the plan's own, which cut the residual stream between layers,
+/// embedding and head, or those of one of a layer's operators.
+enum class Cut : std::uint8_t { plan, attention, mlp };
+inline constexpr int kCuts = 3;
+const char* to_string(Cut cut);
+
+/// Degrees of an operator that divide the tiles of a model group in another way than the plan's own. Their product is the same.
+struct OperatorDegrees {
+  int tp = 1;
+  int tatp = 1;
+  bool operator==(const OperatorDegrees&) const = default;
+};
+
 struct PlanSpec {
   int dp = 1;
   int tp = 1;
@@ -104,6 +117,8 @@ struct PlanSpec {
   int ep = 1;  ///< ranks that share out the experts: so many replicas in a row; divides dp
   SequenceParallel sp = SequenceParallel::none;
   int sp_degree = 1;  ///< of ulysses and ring, ranks of their own; megatron uses those of tp
+  std::optional<OperatorDegrees> attention{};  ///< of q, k, v, attention and its output; nothing: tp and tatp of the plan
+  std::optional<OperatorDegrees> mlp{};
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;                     ///< chunks of layers on each stage; more than one with interleaved
   std::vector<int> layers_per_stage;          ///< by virtual stage; empty: as even as can be
@@ -125,6 +140,10 @@ struct PlanSpec {
   /// Ranks of an axis as tiles are numbered and laid out. The replicas are those of ep times those of dp, ep inside: of
   /// Axis::dp there are dp / ep, which hold the same experts.
   int degree(Axis axis) const;
+  /// tp and tatp as attention or the MLP has them, or the plan's own.
+  OperatorDegrees degrees(Cut cut) const;
+  /// Some operator has other degrees than the plan.
+  bool splits_operators() const;
   int replica(const Ranks& ranks) const { return ranks.dp * ep + ranks.ep; }
   /// The entry of `mapping`, or what an axis without one has.
   AxisMapping axis_mapping(Axis axis) const;
@@ -145,6 +164,9 @@ struct TrainingSpec {
     return global_batch / (static_cast<std::int64_t>(dp) * microbatch);
   }
 };
+
+/// The plan in which all has the degrees of `cut`.
+PlanSpec cut_plan(const PlanSpec& plan, Cut cut);
 
 /// Bytes of one gradient of a weight: of `gradient_precision`, by default that of the weights, bf16 with fp8.
 Bytes gradient_bytes(const TrainingSpec& training);

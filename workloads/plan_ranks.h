@@ -34,12 +34,24 @@ class PlanRanks : public PlanStages {
   const std::map<std::int32_t, Bucket>& buckets(const Ranks& ranks) const;
 
  private:
+  /// What the tiles of the plan are in a cut.
+  struct CutRanks {
+    CutRanks(const PlanRanks& plan, Cut which);
+    LoweringInput input;
+    ParameterLayout parameters;
+    std::vector<Range> kv_sharers;
+    mutable std::map<InnerRank, std::unique_ptr<const RankContext>> contexts;
+  };
   RankContext make_context(const InnerRank& rank) const;
+  const RankContext& cut_context(Cut cut, const InnerRank& rank) const;
   const std::vector<Range>& kv_sharers() const;
 
   const Mapping& mapping_;
+  PlanCuts cuts_;
+  Reshards reshards_;
   PeerLayout peers_;
   ParameterLayout parameters_;
+  std::map<Cut, CutRanks> cut_ranks_;  ///< of operators, where some have degrees of their own
   mutable std::vector<std::unique_ptr<const RankContext>> contexts_;  ///< by inner rank
   mutable std::vector<Range> kv_sharers_;
   /// Of the inner rank and stage that was asked for last: a tile's are asked for many times in a row.

@@ -36,6 +36,7 @@ struct TokenSet {
   std::uint64_t count() const;
   /// The share of member `member`, in order of the ranges.
   TokenSet part(int parts, int member) const;
+  bool operator==(const TokenSet&) const = default;
 };
 
 /// Sums of a part of the ranks travel in fp32.

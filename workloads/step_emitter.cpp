@@ -31,7 +31,19 @@ Traffic operator+(const Traffic& a, const Traffic& b) {
 Traffic kept(Bytes bytes, bool keep) { return keep ? Traffic{.saved = bytes} : Traffic{.scratch = bytes}; }
 
 StepEmitter::StepEmitter(Trace& trace, std::string name, const RankContext& context)
-    : builder_(trace, std::move(name)), context_(context) {}
+    : builder_(trace, std::move(name)), base_(context), context_(&context) {}
+
+void StepEmitter::enter(Cut cut) {
+  cut_ = cut;
+  const RankContext* own = base_.cuts[static_cast<std::size_t>(cut)];
+  if (own != nullptr) context_ = own;
+}
+
+const Reshard* StepEmitter::reshard(Cut to) const {
+  if (base_.reshards == nullptr || cut_ == to) return nullptr;
+  const Reshard& found = base_.reshards->get(cut_, to, base_.shard.rank.sp);
+  return found.agrees() ? nullptr : &found;
+}
 
 Work StepEmitter::work_of(const Traffic& traffic) const {
   Work result;
@@ -138,7 +150,7 @@ Deps StepEmitter::collective(CollectiveKind kind, const Group& group, Collective
                              const Deps& after) {
   if (group.size == 1 || vector.bytes == 0) return after;
   const Collective algorithm =
-      choose_algorithm(plan().collectives, kind, group, vector.bytes, context_.input.hardware);
+      choose_algorithm(plan().collectives, kind, group, vector.bytes, context_->input.hardware);
   vector.tensor = vector.views.front().tensor;
   const auto emit = kind == CollectiveKind::all_gather       ? all_gather
                     : kind == CollectiveKind::reduce_scatter ? reduce_scatter
@@ -151,7 +163,7 @@ Deps StepEmitter::gather(const Views& own, const std::string& whole, const Deps&
   const Deps unused = join(after, builder_.users(work(whole)));  // a buffer of the same name is gone
   const Deps ready =
       hold(shard().stream_bytes(), unused, {.kernel = Kernel::copy, .reads = own, .writes = local(whole)});
-  return collective(CollectiveKind::all_gather, context_.tp,
+  return collective(CollectiveKind::all_gather, context_->tp,
                     {shard().stream_bytes(), shard().tokens * shard().hidden, 0, work(whole)}, ready);
 }
 
@@ -178,11 +190,11 @@ void StepEmitter::release_gathered(const std::string& tensor, const Deps& after)
 
 Deps StepEmitter::reduce_tokens(const Views& sums, const Deps& after) {
   const auto kind = shard().sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-  return collective(kind, context_.tp, {shard().stream_bytes(), shard().tokens * shard().hidden, 0, sums}, after);
+  return collective(kind, context_->tp, {shard().stream_bytes(), shard().tokens * shard().hidden, 0, sums}, after);
 }
 
 Deps StepEmitter::reduce_token_scalars(const std::string& tensor, Kernel combine, const Deps& after) {
-  return collective(CollectiveKind::all_reduce, context_.tp,
+  return collective(CollectiveKind::all_reduce, context_->tp,
                     {4 * shard().tokens, shard().tokens, 0, work(tensor, {0, 1}), combine}, after);
 }
 
@@ -204,7 +216,7 @@ Views StepEmitter::boundary_views(Boundary boundary, int layer) {
 
 Deps StepEmitter::receive_boundary(Boundary boundary, int chunk) {
   const bool forward = boundary == Boundary::forward;
-  const std::uint32_t peer = forward ? context_.previous_stage : context_.next_stage;
+  const std::uint32_t peer = forward ? context_->previous_stage : context_->next_stage;
   const int layer = forward ? 0 : 1;
   Deps arrived = hold(shard().local_stream_bytes(), {});
   if (boundary_bytes() > 0) {
@@ -213,7 +225,7 @@ Deps StepEmitter::receive_boundary(Boundary boundary, int chunk) {
                                 MatchScope::microbatch)};
   }
   if (!boundary_is_sliced()) return arrived;
-  return collective(CollectiveKind::all_gather, context_.tp,
+  return collective(CollectiveKind::all_gather, context_->tp,
                     {shard().stream_bytes(), shard().tokens * shard().hidden, 0,
                      forward ? stream(layer) : stream_gradient(layer)},
                     arrived);
@@ -221,7 +233,7 @@ Deps StepEmitter::receive_boundary(Boundary boundary, int chunk) {
 
 void StepEmitter::send_boundary(Boundary boundary, int chunk, const Deps& after) {
   const bool forward = boundary == Boundary::forward;
-  const std::uint32_t peer = forward ? context_.next_stage : context_.previous_stage;
+  const std::uint32_t peer = forward ? context_->next_stage : context_->previous_stage;
   const int layer = forward ? 1 : 0;
   const Views whole = forward ? stream(layer) : stream_gradient(layer);
   release(shard().local_stream_bytes() - boundary_bytes(), after);

@@ -7,6 +7,7 @@
 #include "workloads/collectives.h"
 #include "workloads/lowering.h"
 #include "workloads/parameter_layout.h"
+#include "workloads/reshard.h"
 #include "workloads/shard.h"
 #include "workloads/step_builder.h"
 #include "workloads/stream_schedule.h"
@@ -34,7 +35,7 @@ Traffic operator+(const Traffic& a, const Traffic& b);
 /// Bytes that are saved for the backward step, or used up in this one.
 Traffic kept(Bytes bytes, bool keep);
 
-/// What all steps of one inner rank have in common.
+/// What all steps of one inner rank have in common: as the plan cuts it, or as an operator with degrees of its own does.
 struct RankContext {
   const LoweringInput& input;
   const ParameterLayout& layout;
@@ -46,6 +47,11 @@ struct RankContext {
   std::vector<Range> kv_sharers{};   ///< by kv head: the tensor-parallel ranks that hold it, when there are several
   std::uint32_t previous_stage = 0;  ///< peer with the same ranks on the neighbouring stages
   std::uint32_t next_stage = 0;
+  /// Where operators have degrees of their own: what the tile is in each cut, this context for that of the plan; how rows get
+  /// from one to another; and the tiles of its model group.
+  std::array<const RankContext*, kCuts> cuts{};
+  const Reshards* reshards = nullptr;
+  Group block{};
 };
 
 /// Which neighbours a step of a stage's edge exchanges the boundary tensor with.
@@ -77,12 +83,20 @@ class StepEmitter {
  public:
   StepEmitter(Trace& trace, std::string name, const RankContext& context);
 
-  const Shard& shard() const { return context_.shard; }
-  const models::TransformerSpec& model() const { return context_.input.model; }
-  const PlanSpec& plan() const { return context_.input.plan; }
-  const TrainingSpec& training() const { return context_.input.training; }
-  const ParameterLayout& layout() const { return context_.layout; }
-  const RankContext& context() const { return context_; }
+  const Shard& shard() const { return context_->shard; }
+  const models::TransformerSpec& model() const { return context_->input.model; }
+  const PlanSpec& plan() const { return context_->input.plan; }
+  const TrainingSpec& training() const { return context_->input.training; }
+  const ParameterLayout& layout() const { return context_->layout; }
+  const RankContext& context() const { return *context_; }
+
+  /// What comes next is of the rank in this cut; that of the plan from the start.
+  void enter(Cut cut);
+  Cut cut() const { return cut_; }
+  /// How rows get from the present cut to another; null when all tiles have what they need.
+  const Reshard* reshard(Cut to) const;
+  /// All tiles of the model group.
+  const Group& block() const { return base_.block; }
 
   /// Rows of the tokens that the rank works on, or of those of its residual stream, and columns `columns`.
   Views work(const std::string& tensor, const Range& columns) { return view(tensor, shard().work, columns); }
@@ -146,10 +160,10 @@ class StepEmitter {
   void send_boundary(Boundary boundary, int chunk, const Deps& after);
 
   /// The tensor-stream group as a line.
-  StreamLine tatp_line() const { return stream_line(context_.tatp, plan().stream); }
+  StreamLine tatp_line() const { return stream_line(context_->tatp, plan().stream); }
 
   /// The ranks that cut the sequence, along a cycle of neighbours where their shape has one.
-  StreamLine sp_ring() const { return stream_ring(context_.sp); }
+  StreamLine sp_ring() const { return stream_ring(context_->sp); }
 
   /// Any other collective over any group. `vector.tensor` is set from its views. Starts after all operations
   /// so far that use them: an earlier collective may still be sending them.
@@ -168,7 +182,9 @@ class StepEmitter {
   Views boundary_views(Boundary boundary, int layer);
 
   StepBuilder builder_;
-  const RankContext& context_;
+  const RankContext& base_;
+  const RankContext* context_;
+  Cut cut_ = Cut::plan;
 };
 
 }  // namespace wafersim::workloads

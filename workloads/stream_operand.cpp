@@ -141,9 +141,10 @@ std::array<bool, kPairs> streamed_inputs(const models::TransformerSpec& model, c
 
 std::optional<StreamReport> stream_report(const models::TransformerSpec& model, const TrainingSpec& training,
                                           const PlanSpec& plan) {
-  if (plan.tatp == 1) return std::nullopt;
-  return StreamReport{streamed_inputs(model, training, plan),
-                      {stream_volumes(model, training, plan, 0), stream_volumes(model, training, plan, 1)}};
+  const PlanSpec attention = cut_plan(plan, Cut::attention), mlp = cut_plan(plan, Cut::mlp);
+  if (attention.tatp == 1 && mlp.tatp == 1) return std::nullopt;
+  return StreamReport{{streams_inputs(model, training, attention, 0), streams_inputs(model, training, mlp, 1)},
+                      {stream_volumes(model, training, attention, 0), stream_volumes(model, training, mlp, 1)}};
 }
 
 std::optional<StreamAttention> line_attention(const models::TransformerSpec& model, const TrainingSpec& training,

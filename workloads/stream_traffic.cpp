@@ -47,7 +47,8 @@ std::vector<std::uint64_t> layer_blocks(const TrafficSource& source, int tp) {
     for (int slice = tatp * layout.chunks(); slice < (tatp + 1) * layout.chunks(); ++slice) {
       for (std::size_t weight = 0; weight < weights; ++weight) {
         const auto which = static_cast<Weight>(weight);
-        if (!layout.streams_inputs(which)) block += parameters_in(layout.weight(which, tp, slice).regions);
+        if (!source.has_pair(pair_of(which)) || layout.streams_inputs(which)) continue;
+        block += parameters_in(layout.weight(which, tp, slice).regions);
       }
     }
   }
@@ -72,7 +73,10 @@ std::vector<std::uint64_t> token_blocks(const TrafficSource& source, int sp) {
 /// Outward the input of each pair in each forward pass and for its weight gradient, the output's gradient once or, where
 /// weight gradients have a pass of their own, twice; inward the output in each forward pass and the input's gradient.
 void add_input_streams(const TrafficSource& source, TrafficList& list, RankSpan stages) {
-  const std::uint64_t pairs = (source.streams_inputs[0] ? 1U : 0U) + (source.streams_inputs[1] ? 1U : 0U);
+  std::uint64_t pairs = 0;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    pairs += source.has_pair(pair) && source.streams_inputs[static_cast<std::size_t>(pair)] ? 1U : 0U;
+  }
   const std::uint64_t outward = source.forwards + (splits_backward(source.plan.schedule) ? 3 : 2);
   for (int sp = 0; pairs > 0 && sp < source.plan.sp_degree; ++sp) {
     add_stream(source, list,
@@ -209,9 +213,14 @@ void add_product_streams(const TrafficSource& source, TrafficList& list, RankSpa
     add_stream(
         source, list,
         {Axis::tatp, layer_blocks(source, tp), source.forwards + 1, source.layer_passes(stages.first), spans});
-    if (source.has_head(stages.first)) {
-      add_stream(source, list, {Axis::tatp, table_blocks(source, tp), 2, source.microbatches, spans});
-    }
+  }
+}
+
+void add_head_stream(const TrafficSource& source, TrafficList& list, RankSpan stages) {
+  if (source.plan.tatp == 1 || !source.has_head(stages.first)) return;
+  for (int tp = 0; tp < source.plan.tp; ++tp) {
+    const RankSpans spans = list.at({{Axis::pp, stages}, {Axis::tp, tp}});
+    add_stream(source, list, {Axis::tatp, table_blocks(source, tp), 2, source.microbatches, spans});
   }
 }
 

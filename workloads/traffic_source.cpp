@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "base/random.h"
 #include "workloads/schedule.h"
@@ -12,12 +13,13 @@ namespace wafersim::workloads {
 RankSpans TrafficList::at(std::initializer_list<AxisSpan> ranks) const {
   RankSpans spans;
   for (int i = 0; i < kAxes; ++i)
-    spans[static_cast<std::size_t>(i)] = {0, plan_.degree(static_cast<Axis>(i))};
+    spans[static_cast<std::size_t>(i)] = {0, plan_->degree(static_cast<Axis>(i))};
   for (const auto& [axis, span] : ranks) spans[static_cast<std::size_t>(axis)] = span;
   return spans;
 }
 
 void TrafficList::add(AxisTraffic traffic) {
+  traffic.cut = cut_;
   if (traffic.members() == 1 || traffic.bytes() == 0 || traffic.times == 0) return;
   traffic_.push_back(std::move(traffic));
 }
@@ -27,7 +29,7 @@ namespace {
 /// All of a traffic but its spans.
 auto contents(const AxisTraffic& traffic) {
   return std::tie(traffic.axis, traffic.pattern, traffic.rows, traffic.row_bytes, traffic.parts, traffic.factors, traffic.times,
-                  traffic.replicas);
+                  traffic.replicas, traffic.cut, traffic.block);
 }
 
 RankSpans other_spans(const AxisTraffic& traffic, std::size_t axis) {
@@ -104,11 +106,12 @@ void TrafficList::merge_spans(Axis axis) {
 }
 
 TrafficSource::TrafficSource(const models::TransformerSpec& the_model, const TrainingSpec& the_training,
-                             const PlanSpec& the_plan)
+                             const PlanSpec& the_plan, Cut the_cut, ParameterLayout the_layout)
     : model(the_model),
       training(the_training),
       plan(the_plan),
-      layout(the_model, the_training, the_plan),
+      cut(the_cut),
+      layout(std::move(the_layout)),
       streams_inputs(streamed_inputs(the_model, the_training, the_plan)),
       element(element_bytes(the_training.precision)),
       gradient(gradient_bytes(the_training)),

@@ -21,7 +21,13 @@ struct AxisSpan {
 /// The traffic of a plan while it is counted.
 class TrafficList {
  public:
-  explicit TrafficList(const PlanSpec& plan) : plan_(plan) {}
+  explicit TrafficList(const PlanSpec& plan) : plan_(&plan) {}
+
+  /// What comes next is in the ranks of this cut, whose plan has to outlive that.
+  void enter(Cut cut, const PlanSpec& plan) {
+    cut_ = cut;
+    plan_ = &plan;
+  }
 
   /// All groups, but those of the given ranks only.
   RankSpans at(std::initializer_list<AxisSpan> ranks) const;
@@ -33,18 +39,24 @@ class TrafficList {
  private:
   void merge_spans(Axis axis);
 
-  const PlanSpec& plan_;
+  const PlanSpec* plan_;
+  Cut cut_ = Cut::plan;
   std::vector<AxisTraffic> traffic_;
 };
 
 /// What the formulas of all kinds of traffic have in common.
 struct TrafficSource {
   TrafficSource(const models::TransformerSpec& the_model, const TrainingSpec& the_training,
-                const PlanSpec& the_plan);
+                const PlanSpec& the_plan)
+      : TrafficSource(the_model, the_training, the_plan, Cut::plan, {the_model, the_training, the_plan}) {}
+  /// Of the operators of a cut: `the_layout` places their weights, the plan has their degrees.
+  TrafficSource(const models::TransformerSpec& the_model, const TrainingSpec& the_training, const PlanSpec& the_plan,
+                Cut the_cut, ParameterLayout the_layout);
 
   const models::TransformerSpec& model;
   const TrainingSpec& training;
   const PlanSpec& plan;
+  Cut cut;  ///< that of the plan: all of a layer
   ParameterLayout layout;
   std::array<bool, kPairs> streams_inputs;  ///< by pair of products, see streams_inputs()
   Bytes element = 2;          ///< bytes of an activation or weight
@@ -53,6 +65,7 @@ struct TrafficSource {
   std::uint64_t microbatches = 0;
   std::uint64_t forwards = 1;  ///< of a layer for one backward: recomputation makes them two
 
+  bool has_pair(int pair) const { return cut == Cut::plan || (cut == Cut::attention) == (pair == 0); }
   bool sequence_parallel() const { return plan.sp == SequenceParallel::megatron; }
   bool is_first(int stage) const { return stage == 0; }
   bool is_last(int stage) const { return stage == plan.pp - 1; }
@@ -86,6 +99,8 @@ struct TrafficSource {
 /// What streams over tatp: blocks of weights, and sums of their gradients; or rows of the residual stream, and their
 /// sums. `stages` are alike.
 void add_product_streams(const TrafficSource& source, TrafficList& list, RankSpan stages);
+/// The same of the head's table.
+void add_head_stream(const TrafficSource& source, TrafficList& list, RankSpan stages);
 
 /// What attention sends where the sequence is cut: streams of keys and values and of their gradients over
 /// tatp, over a ring of sp ranks, or both; exchanges of heads for tokens. `stages` are alike.

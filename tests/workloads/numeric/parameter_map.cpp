@@ -25,16 +25,21 @@ ParameterMap::ParameterMap(const models::TransformerSpec& model, const TrainingS
   if (model.routes()) set_table(layer_, layout.router(), Part::router, 0, static_cast<std::uint64_t>(model.experts));
   set_table(embedding_, layout.positions(), Part::positions, 0, hidden);
   set_norm(head_, layout.final_norm(), Part::final_gain, Part::final_shift);
-  for (int tp = 0; tp < plan.tp; ++tp) {
-    for (std::size_t weight = 0; weight < kWeights; ++weight) {
-      for (int slice = 0; slice < plan.tatp * layout.chunks(); ++slice) {
-        const bool of_expert = model.routes() && weight >= static_cast<std::size_t>(Weight::mlp_up);
-        const std::uint64_t experts = of_expert ? static_cast<std::uint64_t>(model.experts) : 1;
+  for (std::size_t weight = 0; weight < kWeights; ++weight) {
+    const Cut cut = weight < static_cast<std::size_t>(Weight::mlp_up) ? Cut::attention : Cut::mlp;
+    const PlanSpec own = cut_plan(plan, cut);
+    const ParameterLayout placed = plan.splits_operators() ? operator_parameters(model, training, plan, cut) : layout;
+    const bool of_expert = model.routes() && weight >= static_cast<std::size_t>(Weight::mlp_up);
+    const std::uint64_t experts = of_expert ? static_cast<std::uint64_t>(model.experts) : 1;
+    for (int tp = 0; tp < own.tp; ++tp) {
+      for (int slice = 0; slice < own.tatp * placed.chunks(); ++slice) {
         for (std::uint64_t expert = 0; expert < experts; ++expert) {
-          set_weight(layout, static_cast<Weight>(weight), tp, slice, expert);
+          set_weight(placed, static_cast<Weight>(weight), tp, slice, expert);
         }
       }
     }
+  }
+  for (int tp = 0; tp < plan.tp; ++tp) {
     for (int tatp = 0; tatp < plan.tatp; ++tatp) {
       const std::uint64_t token = layout.vocabulary(tp, tatp).first;
       set_table(embedding_, layout.table(false, tp, tatp), Part::table, token, hidden);
