@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "analysis/operator_costs.h"
 #include "analysis/predicted_energy.h"
 #include "analysis/step_schedule.h"
 #include "base/error.h"
 #include "workloads/axis_traffic.h"
 #include "workloads/check_routes.h"
+#include "workloads/operator_steps.h"
 #include "workloads/shard.h"
 #include "workloads/trace_demands.h"
 
@@ -29,6 +31,8 @@ double sent_share(TrafficPattern pattern, int members) {
       return 2 * others;
     case TrafficPattern::exchange:
       return others / members;
+    case TrafficPattern::pairs:
+      return 1.0 / members;
     case TrafficPattern::stream_outward:
     case TrafficPattern::stream_inward:
       return others / 2;  // both ways at once
@@ -79,7 +83,8 @@ double PlanPredictor::estimated_cycles(const PlanPoint& point) const {
   double cycles = flops * stage_layers / tiles / hardware.matrix_flops_per_cycle.to_double();
 
   double bytes = 0;
-  for (const workloads::AxisTraffic& traffic : workloads::plan_traffic(model, point.training, plan)) {
+  for (const workloads::AxisTraffic& traffic : 
+       workloads::plan_traffic(model, point.training, workloads::cut_plan(plan, workloads::Cut::plan))) {
     const int members = traffic.members();
     if (members < 2) continue;
     const double stages = traffic.axis == Axis::pp ? 1 : static_cast<double>(traffic.span(Axis::pp).count) / plan.pp;
@@ -169,6 +174,30 @@ void PlanPredictor::remember(const PlanPoint& point, const PlanVerdict& verdict)
   const std::string key = key_of(point);
   const std::lock_guard lock(mutex_);
   known_.emplace(key, verdict);
+}
+
+std::optional<PlanPoint> PlanPredictor::divided(const PlanPoint& point) {
+  using workloads::Cut;
+  const bool divisible = point.plan.tp * point.plan.tatp > 1 && !ground_.model.routes() && !ground_.model.parallel_residual;
+  if (!divisible) return std::nullopt;
+  models::HardwareModel hardware = ground_.hardware;
+  hardware.routing = point.routing;
+  PlanPoint result = point;
+  if (open(point.plan)) result.plan = ground_.choose_mapping(input(point, hardware));
+  result.plan.attention.reset();
+  result.plan.mlp.reset();
+  const PlanPoint own = result;
+  const workloads::LoweringInput lowering = input(own, hardware);
+  const workloads::Mapping mapping(own.plan, ground_.mesh);
+  const workloads::Trace traffic =
+      workloads::lower_operator_steps(lowering, mapping, {{workloads::OperatorStep::What::forward, Cut::attention, {}}});
+  const auto [policy, plays] = routes(lowering, traffic);
+  const OperatorChain chain = operator_chain(lowering, mapping, {*policy, ground_.cost_model, ground_.seed, plays.get()});
+  const std::vector<std::size_t> chosen = cheapest(chain).options;
+  if (chosen[0] == chosen[1]) return std::nullopt;
+  if (chosen[0] != 0) result.plan.attention = chain.options[chosen[0]];
+  if (chosen[1] != 0) result.plan.mlp = chain.options[chosen[1]];
+  return result;
 }
 
 PlanSpec PlanPredictor::mapped(const PlanPoint& point) const {

@@ -20,6 +20,12 @@ constexpr std::size_t kBatch = 32;
 constexpr std::size_t kDrawn = 8;
 /// Of a batch, plans with the same degrees.
 constexpr std::size_t kOfSameDegrees = 4;
+/// Operators divide the rectangle of a model group.
+bool breaks_model_groups(const PlanSpec& plan) {
+  return std::any_of(plan.mapping.begin(), plan.mapping.end(),
+                     [](const auto& entry) { return entry.second.placement == workloads::Placement::strided; });
+}
+
 /// What plans that do not fit, or cannot be lowered, do to the priority of others with the same degrees.
 constexpr double kPenalty = 1.25;
 
@@ -42,10 +48,23 @@ class Searcher {
     result_.whole = waiting_.empty() && result_.plans.size() == wanted;
   }
 
+  /// The fastest plans with operators of degrees of their own.
+  void divide() {
+    if (!options_.divide) return;
+    std::vector<PlanPoint> points;
+    for (const std::size_t base : finalists()) {
+      if (options_.stop_inner()) return;
+      try {
+        if (auto point = options_.divide(result_.plans[base].point)) points.push_back(*std::move(point));
+      } catch (const PlanError&) {
+        // What cannot be laid out stays as it is.
+      }
+    }
+    if (!points.empty()) add(points, std::nullopt);
+  }
+
   void inner(bool mappings, bool routings) {
-    std::vector<std::size_t> finalists = result_.ranking();
-    if (finalists.size() > options_.finalists) finalists.resize(options_.finalists);
-    for (const std::size_t base : finalists) {
+    for (const std::size_t base : finalists()) {
       if (options_.stop_inner()) return;
       if (mappings) place(base);
       if (routings && !options_.stop_inner()) route(base);
@@ -65,6 +84,12 @@ class Searcher {
     double fastest = 0;
     double penalty = 1;  ///< of failures since the last success
   };
+
+  std::vector<std::size_t> finalists() const {
+    std::vector<std::size_t> fastest = result_.ranking();
+    if (fastest.size() > options_.finalists) fastest.resize(options_.finalists);
+    return fastest;
+  }
 
   void estimate() {
     const auto capacity = static_cast<double>(predictor_.capacity());
@@ -176,6 +201,7 @@ class Searcher {
     const topology::Shape& mesh = predictor_.ground().mesh.shape();
     std::vector<PlanPoint> points;
     const auto offer = [&](PlanSpec plan) {
+      if (plan.splits_operators() && breaks_model_groups(plan)) return;
       PlanPoint point = origin;
       point.plan = std::move(plan);
       points.push_back(std::move(point));
@@ -259,6 +285,7 @@ SearchResult search_plans(const PlanSpace& space, PlanFamily family, bool mappin
                           const PlanPredictor& predictor, const SearchOptions& options) {
   Searcher searcher(space, family, predictor, options);
   searcher.outer();
+  searcher.divide();
   searcher.inner(mappings, routings);
   return searcher.take();
 }

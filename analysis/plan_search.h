@@ -30,6 +30,8 @@ struct SearchOptions {
   /// What PlanPredictor::predict() says of each point, asked in any order and anywhere; nothing for those that an interrupt has
   /// left out. The search goes on without them.
   std::function<std::vector<std::optional<PlanVerdict>>(const std::vector<PlanPoint>&)> predict;
+  /// What PlanPredictor::divided() says of a plan; where this is empty, operators have the plan's degrees.
+  std::function<std::optional<PlanPoint>(const PlanPoint&)> divide;
   /// Asked before each batch whether the outer, the inner level is to end.
   std::function<bool()> stop_outer = [] { return false; };
   std::function<bool()> stop_inner = [] { return false; };
@@ -51,7 +53,8 @@ struct SearchResult {
 
 /// Dual-level search. Outer level: plans of the space in the order of their estimates, each corrected by what predictions of
 /// plans with the same degrees were, in batches of which a share is drawn at random; all of them where `most_plans` allows it.
-/// Inner level: for the fastest plans, nestings of the axes, the mapping for the smallest link load
+/// Where operators may have degrees of their own, the fastest plans are looked at with the cheapest ones, too, as plans of their
+/// own. Inner level: for the fastest plans, nestings of the axes, the mapping for the smallest link load
 /// (workloads::choose_mapping), mappings drawn from those of workloads::MappingCandidates each of which differs in one choice
 /// from the best so far, and balanced routes. The same options give the same result, wherever predictions are made, unless a
 /// stop cuts it short. `predictor` makes the estimates and the mappings.

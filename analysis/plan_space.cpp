@@ -89,6 +89,7 @@ std::string plan_text(const PlanPoint& point) {
   }
   std::string text = degrees.empty() ? "dp 1" : degrees;
   if (plan.sp_degree > 1) text += fmt::format(" x {} {}", workloads::to_string(plan.sp), plan.sp_degree);
+  if (const std::string operators = operators_text(plan); !operators.empty()) text += ", " + operators;
   if (plan.sp == SequenceParallel::megatron) text += ", sp megatron";
   if (plan.pp > 1) text += fmt::format(", {}", to_string(plan.schedule));
   if (plan.virtual_stages > 1) text += fmt::format(" {}", plan.virtual_stages);
@@ -96,6 +97,20 @@ std::string plan_text(const PlanPoint& point) {
   if (point.training.recompute != models::Recompute::none)
     text += fmt::format(", recompute {}", workloads::to_string(point.training.recompute));
   return text + fmt::format(", microbatch {}", point.training.microbatch);
+}
+
+std::string operators_text(const PlanSpec& plan) {
+  std::vector<std::string> parts;
+  for (const workloads::Cut cut : {workloads::Cut::attention, workloads::Cut::mlp}) {
+    const workloads::OperatorDegrees degrees = plan.degrees(cut);
+    if (degrees == plan.degrees(workloads::Cut::plan)) continue;
+    std::string text = to_string(cut);
+    if (degrees.tp > 1) text += fmt::format(" tp {}", degrees.tp);
+    if (degrees.tp > 1 && degrees.tatp > 1) text += " x";
+    if (degrees.tatp > 1) text += fmt::format(" tatp {}", degrees.tatp);
+    parts.push_back(std::move(text));
+  }
+  return join(parts);
 }
 
 std::string mapping_text(const PlanSpec& plan) {
@@ -121,6 +136,7 @@ PlanSpace::PlanSpace(const PlanSpaceRequest& request)
     plan.order = workloads::default_order();
     plan.order_given = false;
   }
+  if (!kept(PlanKey::tp) || !kept(PlanKey::tatp)) plan.attention.reset(), plan.mlp.reset();
   // Layers of stages are those of a number of stages and chunks.
   if (!kept(PlanKey::pp) || !kept(PlanKey::schedule)) plan.layers_per_stage.clear();
   for (const int tp : degrees_for(PlanKey::tp, plan.tp)) {

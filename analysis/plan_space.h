@@ -33,6 +33,9 @@ struct PlanPoint {
 /// "dp 4 x tp 8 x pp 2, sp megatron, 1f1b, zero 1, recompute full, microbatch 2"; degrees of 1 and what says nothing is left
 /// out. Without the mapping and the routing.
 std::string plan_text(const PlanPoint& point);
+/// "attention tatp 8, mlp tp 8": the operators that divide a model group in another way than the plan, without degrees of 1;
+/// empty when none does.
+std::string operators_text(const workloads::PlanSpec& plan);
 /// "tp block 2x4, pp snake 2x2, order tp pp dp"; "default" without entries.
 std::string mapping_text(const workloads::PlanSpec& plan);
 
@@ -51,7 +54,8 @@ struct PlanSpaceRequest {
 /// out. Degrees that leave more tiles idle than half of what the fullest use are left out. For each: kinds of sequence
 /// parallelism; schedules, interleaved with 2, 4, 8, ... chunks; zero 0 to 3 with several replicas; recomputation (selective
 /// where it means something); microbatches that divide a replica's batch. A key that decides nothing has one value: 1f1b with
-/// one stage, zero 0 with one replica. What is valid is up to workloads::validate_plan().
+/// one stage, zero 0 with one replica. What is valid is up to workloads::validate_plan(). Operators have the plan's degrees, but
+/// where tp and tatp are kept, those of the base.
 class PlanSpace {
  public:
   explicit PlanSpace(const PlanSpaceRequest& request);

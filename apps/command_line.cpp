@@ -311,6 +311,8 @@ CLI::App* add_search(CLI::App& app, SearchArguments& arguments) {
       ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  search->add_flag("--operators", arguments.options.operators,
+                   "Let attention and MLP of the best plans divide the tiles of a model group each in its own way");
   search->add_option("--keep", arguments.options.kept, "Keys of the scenario that stay as they are, e.g. plan.mapping,plan.zero")
       ->type_name("KEYS")
       ->delimiter(',')

@@ -16,6 +16,7 @@ struct PlanSearchOptions {
   double budget_seconds = 0;           ///< 0 = no limit
   std::vector<std::string> baselines;  ///< names of analysis::PlanFamily
   std::vector<std::string> kept;       ///< keys that are not searched
+  bool operators = false;              ///< attention and MLP may have degrees of their own
 };
 
 }  // namespace wafersim::apps

@@ -144,6 +144,9 @@ analysis::SearchOptions PlanSession::search_options(std::size_t family, std::siz
   options.finalists = std::max<std::size_t>(2 * options_.top, 1);
   options.seed = options_.seed.value_or(scenario_.seed);
   options.predict = [this](const std::vector<analysis::PlanPoint>& points) { return predict(points); };
+  if (options_.operators && families_[family] == PlanFamily::all) {
+    options.divide = [this](const analysis::PlanPoint& point) { return predictor_.divided(point); };
+  }
   const double share = kInnerShare / static_cast<double>(families);
   const auto stop_at = [this](double at) {
     return [end = deadline(at)] { return InterruptGuard::interrupted() || (end && Clock::now() >= *end); };

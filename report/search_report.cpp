@@ -269,8 +269,8 @@ std::vector<std::size_t> pareto_front(const SearchReport& report) {
 
 std::string search_csv(const SearchReport& report) {
   std::string text =
-      "plan,search,base,dp,ep,tp,tatp,sp,sp_degree,pp,schedule,virtual_stages,zero,recompute,microbatch,mapping,routing,tiles,"
-      "outcome,"
+      "plan,search,base,dp,ep,tp,tatp,operators,sp,sp_degree,pp,schedule,virtual_stages,zero,recompute,microbatch,mapping,"
+      "routing,tiles,outcome,"
       "peak_bytes,capacity_bytes,predicted_cycles,simulated_cycles,predicted_joules,simulated_joules,pareto,reason\n";
   const std::vector<std::size_t> front = pareto_front(report);
   std::size_t first = 1;
@@ -281,9 +281,9 @@ std::string search_csv(const SearchReport& report) {
       const workloads::PlanSpec& spec = plan.point.plan;
       const bool refused = plan.verdict.outcome == PlanVerdict::Outcome::refused;
       const bool on_front = s == 0 && std::find(front.begin(), front.end(), i) != front.end();
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first + i,
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first + i,
                           to_string(search.family), first + plan.base, spec.dp, spec.ep, spec.tp, spec.tatp,
-                          workloads::to_string(spec.sp), spec.sp_degree, spec.pp, workloads::to_string(spec.schedule),
+                          csv_cell(analysis::operators_text(spec)), workloads::to_string(spec.sp), spec.sp_degree, spec.pp, workloads::to_string(spec.schedule),
                           spec.virtual_stages, spec.zero, workloads::to_string(plan.point.training.recompute),
                           plan.point.training.microbatch, csv_cell(analysis::mapping_text(spec)), plan.point.routing,
                           spec.tiles_used(), outcome_word(plan), refused ? "" : std::to_string(plan.verdict.memory.peak_bytes),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "analysis/plan_space.h"
 #include "base/text.h"
 #include "report/heatmap.h"
 #include "report/terminal_canvas.h"
@@ -31,6 +32,7 @@ void draw_title(Canvas& canvas, const RunContext& run) {
   if (run.plan.tatp > 1) machine += fmt::format(" x tatp {}", run.plan.tatp);
   if (run.plan.sp_degree > 1) machine += fmt::format(" x sp {}", run.plan.sp_degree);
   if (run.plan.ep > 1) machine += fmt::format(", ep {}", run.plan.ep);
+  if (const std::string operators = analysis::operators_text(run.plan); !operators.empty()) machine += ", " + operators;
   canvas.line(canvas.paint(Ink::title, run.name));
   canvas.line(canvas.paint(Ink::dim, machine));
   if (!run.measurements.partial) return;

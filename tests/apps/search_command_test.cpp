@@ -39,6 +39,28 @@ TEST_F(SearchCommand, TheBestPlanRunsInTheCyclesOfTheTable) {
   EXPECT_EQ(cycles_of_run("out/best-fsdp.yaml"), fsdp);
 }
 
+/// Plans whose operators divide a model group each in its own way are plans of their own, which run as the table says.
+TEST_F(SearchCommand, OperatorsMayHaveDegreesOfTheirOwn) {
+  const std::string options = " --operators --top 4 --keep plan.dp,plan.pp,plan.sp,plan.mapping,router.routing --set plan.dp=2"
+                              " --set wafer.link.bandwidth=4B/cycle --set model.sequence=128 --set model.context=128";
+  const Outcome outcome = place_.wafersim("search tiny.yaml -o out --jobs 2" + options);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::vector<SearchRow> rows = search_rows(place_.read("out/search.csv"));
+  std::size_t divided = 0;
+  for (const SearchRow& row : rows) {
+    if (row.at("operators").empty()) continue;
+    ++divided;
+    EXPECT_EQ(row.at("plan"), row.at("base"));
+    EXPECT_GT(row.number("tp") * row.number("tatp"), 1U);
+    EXPECT_NE(row.at("outcome"), "refused") << row.at("reason");
+  }
+  EXPECT_GT(divided, 0U);
+  EXPECT_EQ(cycles_of_run("out/best.yaml"), fastest_simulated(rows).number("simulated_cycles"));
+  ASSERT_EQ(place_.wafersim("search tiny.yaml -o again --jobs 1" + options).status, 0);
+  EXPECT_EQ(place_.read("again/search.csv"), place_.read("out/search.csv"));
+  EXPECT_EQ(place_.read("again/best.yaml"), place_.read("out/best.yaml"));
+}
+
 TEST_F(SearchCommand, TheSameSeedGivesTheSameAnswer) {
   ASSERT_EQ(place_.wafersim("search tiny.yaml -o one --max-plans 100 --top 2 --seed 7 --jobs 1").status, 0);
   ASSERT_EQ(place_.wafersim("search tiny.yaml -o two --max-plans 100 --top 2 --seed 7 --jobs 3").status, 0);

@@ -166,6 +166,10 @@ TEST(Operators, TrafficOfRandomPlansIsThatOfTheTrace) {
     plan.sp = std::array{SequenceParallel::none, SequenceParallel::megatron, SequenceParallel::ring}[random.below(3)];
     if (plan.sp == SequenceParallel::ring) plan.sp_degree = 2;
     plan.zero = static_cast<int>(random.below(4));
+    if (random.below(2) == 1) plan.order = {Axis::tatp, Axis::tp, Axis::sp, Axis::ep, Axis::dp, Axis::pp};
+    if (random.below(3) == 0) plan.mapping[Axis::tatp] = {Placement::block, {}};
+    if (random.below(3) == 0) plan.mapping[Axis::tp] = {Placement::col, {}};
+    if (random.below(3) == 0) setup.wafer.mesh.dead_tiles = {{0, 0}, {3, 2}};
     plan.collectives = std::array{Collective::automatic, Collective::line, Collective::rows_cols}[random.below(3)];
     plan.stream.operand = random.below(2) == 1 ? StreamOperand::automatic : StreamOperand::weights;
     if (plan.pp > 1 && random.below(2) == 1) plan.schedule = PipelineSchedule::zb_h1;
