@@ -12,6 +12,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// null: attention and MLP have the plan's degrees.
+Json operators_json(const workloads::PlanSpec& plan) {
+  if (!plan.splits_operators()) return nullptr;
+  Json json = Json::object();
+  for (const workloads::Cut cut : {workloads::Cut::attention, workloads::Cut::mlp}) {
+    json[workloads::to_string(cut)] = {{"tp", plan.degrees(cut).tp}, {"tatp", plan.degrees(cut).tatp}};
+  }
+  return json;
+}
+
 Json plan_block(const RunContext& run) {
   Json mapping = Json::object();
   for (const workloads::Axis axis : run.plan.order) {
@@ -20,6 +30,7 @@ Json plan_block(const RunContext& run) {
   return {{"dp", run.plan.dp},
           {"tp", run.plan.tp},
           {"tatp", run.plan.tatp},
+          {"operators", operators_json(run.plan)},
           {"ep", run.plan.ep},
           {"pp", run.plan.pp},
           {"sp", workloads::to_string(run.plan.sp)},
