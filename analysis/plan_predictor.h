@@ -65,9 +65,9 @@ class PlanPredictor {
   double static_bytes(const PlanPoint& point) const;
   /// The most that a tile can hold, in both memories.
   Bytes capacity() const { return ground_.hardware.sram_capacity + ground_.hardware.dram_capacity_per_tile(); }
-  /// The plan with the degrees of attention and MLP that cost least (operator_chain). Nothing where both have the same, which makes
-  /// another plan with common degrees, or operators cannot have degrees of their own. Throws PlanError when the plan cannot be laid
-  /// out or routed.
+  /// The plan with the degrees of attention and MLP that cost least (operator_chain). Nothing where both have the same, which
+  /// makes another plan with common degrees, or operators cannot have degrees of their own. Throws PlanError when the plan
+  /// cannot be laid out or routed.
   std::optional<PlanPoint> divided(const PlanPoint& point);
   /// The plan with all its axes placed for the smallest link load. Throws PlanError.
   workloads::PlanSpec mapped(const PlanPoint& point) const;

@@ -15,7 +15,8 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + kHugePage - 1) / kH
 void* allocate_huge(std::size_t bytes) {
   const std::size_t size = whole_pages(bytes);
   // mmap aligns to small pages only: ask for one huge page more and give back what is over at both ends.
-  void* const mapped = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* const mapped = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, kFlags, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   const auto start = reinterpret_cast<std::uintptr_t>(mapped);
   const std::uintptr_t aligned = (start + kHugePage - 1) / kHugePage * kHugePage;

@@ -64,10 +64,10 @@ TEST(OperatorChain, TheCheapestIsThatOfAllCombinations) {
 /// A machine on which latency decides or bandwidth does.
 class OperatorCase {
  public:
-  OperatorCase(int tp, int tatp, Rational bandwidth, Cycle latency) {
+  OperatorCase(int tp, int tatp, Rational bandwidth, Cycle latency, std::int64_t sequence = 64) {
     setup_.model.attention_kernel = models::AttentionKernel::fused;
     setup_.model.attention = models::AttentionMask::causal;
-    setup_.model.sequence = setup_.model.context = 64;
+    setup_.model.sequence = setup_.model.context = sequence;
     setup_.wafer.mesh.shape = {2, 4};
     setup_.set_degrees(1, tp, 1);
     setup_.plan.tatp = tatp;
@@ -104,9 +104,10 @@ class OperatorCase {
   models::HardwareModel hardware_;
 };
 
+/// In the last two, with slow links and many tokens, attention is best cut by heads and the MLP on the sequence.
 std::vector<OperatorCase> cases() {
-  return {OperatorCase(8, 1, Rational(4), 1), OperatorCase(1, 8, Rational(64), 50), OperatorCase(2, 4, Rational(1), 1),
-          OperatorCase(4, 2, Rational(256), 1)};
+  return {OperatorCase(8, 1, Rational(4), 1), OperatorCase(1, 8, Rational(64), 50), OperatorCase(2, 4, Rational(1, 4), 1, 256),
+          OperatorCase(1, 8, Rational(1, 4), 1, 512), OperatorCase(2, 4, Rational(1, 4), 1, 1024)};
 }
 
 TEST(OperatorChain, OfAPlanHasEveryDivisionThatIsValid) {
@@ -127,6 +128,7 @@ TEST(OperatorChain, OfAPlanHasEveryDivisionThatIsValid) {
 /// Operators that are played alone are in the order of whole plans: that with the cheapest operators is among the best of all
 /// combinations.
 TEST(OperatorChain, TheCheapestMakesOneOfTheBestPlans) {
+  int number = 0, mixed = 0;
   for (const OperatorCase& each : cases()) {
     const OperatorChain chain = each.chain();
     std::vector<Cycle> all;
@@ -136,9 +138,14 @@ TEST(OperatorChain, TheCheapestMakesOneOfTheBestPlans) {
     const ChosenOperators found = cheapest(chain);
     const Cycle own = each.predicted(chain.options[found.options[0]], chain.options[found.options[1]]);
     const Cycle best = *std::min_element(all.begin(), all.end());
-    RecordProperty("over_best", std::to_string(static_cast<double>(own) / static_cast<double>(best)));
-    EXPECT_LE(static_cast<double>(own), 1.1 * static_cast<double>(best));
+    RecordProperty("case_" + std::to_string(++number),
+                   "attention tp " + std::to_string(chain.options[found.options[0]].tp) + ", mlp tp " +
+                       std::to_string(chain.options[found.options[1]].tp) + ", over the best " +
+                       std::to_string(static_cast<double>(own) / static_cast<double>(best)));
+    EXPECT_LE(static_cast<double>(own), 1.02 * static_cast<double>(best));
+    mixed += found.options[0] == found.options[1] ? 0 : 1;
   }
+  EXPECT_EQ(mixed, 2);
 }
 
 TEST(OperatorChain, LeavesOutWhatIsNotValid) {

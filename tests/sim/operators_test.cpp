@@ -79,6 +79,32 @@ TEST(OperatorSimulation, FoldedAndInTrainsEqualsEveryPacket) {
   }
 }
 
+/// What tiles hold in a run stays below the bound, class by class; what is resident is known exactly.
+TEST(OperatorSimulation, MemoryStaysBelowItsBound) {
+  for (const Case& each : kCases) {
+    for (const auto recompute : {models::Recompute::none, models::Recompute::full}) {
+      LoweringFixture setup = fixture_of(each);
+      setup.training.global_batch = 8;
+      setup.training.recompute = recompute;
+      const workloads::LoweredPlan lowered = setup.lower();
+      const std::vector<std::uint64_t> peaks = isolated_numbers([&] {
+        std::vector<std::uint64_t> largest(workloads::kMemoryClasses + 1, 0);
+        for (const sim::TileMeasurement& tile : run_trace(setup.mesh(), hardware_of(setup), lowered.trace).tiles) {
+          for (std::size_t i = 0; i + 1 < largest.size(); ++i) largest[i] = std::max(largest[i], tile.peak_by_class[i]);
+          largest.back() = std::max(largest.back(), tile.peak_bytes);
+        }
+        return largest;
+      });
+      for (std::size_t i = 0; i + 1 < peaks.size(); ++i) EXPECT_LE(peaks[i], lowered.memory.by_class[i]) << text(each) << i;
+      EXPECT_LE(peaks.back(), lowered.memory.peak_bytes) << text(each);
+      const auto at = [](workloads::MemoryClass of) { return static_cast<std::size_t>(of); };
+      for (const auto of : {workloads::MemoryClass::parameters, workloads::MemoryClass::optimizer}) {
+        EXPECT_EQ(peaks[at(of)], lowered.memory.by_class[at(of)]) << text(each);
+      }
+    }
+  }
+}
+
 /// A row of tiles whose attention works on the sequence and whose MLP on the model dimension: what links carry beside streams and
 /// sums, which have tests of their own, is the gather of the MLP's input in each forward pass and of the gradient of attention's
 /// output in each backward pass. On a line a link carries the shards of all tiles behind it.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "tests/workloads/divisions.h"
 #include "tests/workloads/lowering_fixture.h"
 #include "workloads/fingerprint.h"
 #include "workloads/first_tiles.h"
@@ -18,22 +19,6 @@
 /// Operators of a layer with degrees of their own.
 namespace wafersim::workloads {
 namespace {
-
-std::vector<OperatorDegrees> divisions(int tiles) {
-  std::vector<OperatorDegrees> all;
-  for (int tp = 1; tp <= tiles; ++tp) {
-    if (tiles % tp == 0) all.push_back({tp, tiles / tp});
-  }
-  return all;
-}
-
-std::string text(const PlanSpec& plan) {
-  std::string result;
-  for (const Cut cut : {Cut::plan, Cut::attention, Cut::mlp}) {
-    result += fmt::format("{} tp {} tatp {} ", to_string(cut), plan.degrees(cut).tp, plan.degrees(cut).tatp);
-  }
-  return result;
-}
 
 LoweringFixture split(const OperatorDegrees& plan, const OperatorDegrees& attention, const OperatorDegrees& mlp) {
   LoweringFixture setup;
@@ -72,7 +57,7 @@ topology::Demands demands_by_formula(const LoweringFixture& setup, const Mapping
 
 void expect_traffic_of_the_trace(const LoweringFixture& setup) {
   const LoweredPlan lowered = setup.lower();
-  EXPECT_EQ(demands_by_formula(setup, lowered.mapping), demands_of(lowered.trace)) << text(setup.plan);
+  EXPECT_EQ(demands_by_formula(setup, lowered.mapping), demands_of(lowered.trace)) << text_of_cuts(setup.plan);
 }
 
 /// The work of a layer's products, summed over tiles, is that of the model, however its operators are divided.
@@ -80,7 +65,7 @@ TEST(Operators, WorkIsConserved) {
   const std::uint64_t expected = gemm_flops(split({1, 1}, {1, 1}, {1, 1}).lower().trace);
   EXPECT_GT(expected, 0U);
   for_each_division([&](const LoweringFixture& setup) {
-    EXPECT_EQ(gemm_flops(setup.lower().trace), expected) << text(setup.plan);
+    EXPECT_EQ(gemm_flops(setup.lower().trace), expected) << text_of_cuts(setup.plan);
   });
 }
 
@@ -106,10 +91,10 @@ TEST(Operators, ParametersGradientsAndStatesAreConserved) {
     }
     const std::uint64_t tiles = count(setup.plan.tiles_used());
     const std::uint64_t stand = whole + (tiles - 1) * layers * common;
-    EXPECT_EQ(rows.size(), whole) << text(setup.plan);
-    EXPECT_EQ(held[static_cast<std::size_t>(MemoryClass::parameters)], 2 * stand) << text(setup.plan);
-    EXPECT_EQ(held[static_cast<std::size_t>(MemoryClass::gradients)], 2 * stand) << text(setup.plan);
-    EXPECT_EQ(held[static_cast<std::size_t>(MemoryClass::optimizer)], 12 * stand) << text(setup.plan);
+    EXPECT_EQ(rows.size(), whole) << text_of_cuts(setup.plan);
+    EXPECT_EQ(held[static_cast<std::size_t>(MemoryClass::parameters)], 2 * stand) << text_of_cuts(setup.plan);
+    EXPECT_EQ(held[static_cast<std::size_t>(MemoryClass::gradients)], 2 * stand) << text_of_cuts(setup.plan);
+    EXPECT_EQ(held[static_cast<std::size_t>(MemoryClass::optimizer)], 12 * stand) << text_of_cuts(setup.plan);
   });
 }
 
@@ -117,7 +102,7 @@ TEST(Operators, MemoryReturns) {
   for_each_division([&](LoweringFixture& setup) {
     for (const auto recompute : {models::Recompute::none, models::Recompute::full}) {
       setup.training.recompute = recompute;
-      EXPECT_TRUE(memory_returns(setup.lower().trace)) << text(setup.plan);
+      EXPECT_TRUE(memory_returns(setup.lower().trace)) << text_of_cuts(setup.plan);
     }
   });
 }
@@ -194,8 +179,8 @@ TEST(Operators, FirstTilesHoldWhatTheyHoldInThePlan) {
       setup.plan.mlp = mlp;
       const MemoryBound few = first.bound({setup.model, setup.training, setup.plan, setup.placement, hardware, mesh});
       const MemoryBound all = setup.lower().memory;
-      EXPECT_LE(few.peak_bytes, all.peak_bytes) << text(setup.plan);
-      EXPECT_GE(2 * few.peak_bytes, all.peak_bytes) << text(setup.plan);
+      EXPECT_LE(few.peak_bytes, all.peak_bytes) << text_of_cuts(setup.plan);
+      EXPECT_GE(2 * few.peak_bytes, all.peak_bytes) << text_of_cuts(setup.plan);
     }
   }
 }
@@ -270,8 +255,8 @@ TEST(Operators, RowsThatAreSentAreThoseThatAreMissing) {
           received += reshard.sent(other, member).count();
           missing = without(missing, reshard.sent(other, member));
         }
-        EXPECT_EQ(received, reshard.wanted(member).count()) << text(setup.plan);
-        EXPECT_EQ(missing.count(), 0U) << text(setup.plan);
+        EXPECT_EQ(received, reshard.wanted(member).count()) << text_of_cuts(setup.plan);
+        EXPECT_EQ(missing.count(), 0U) << text_of_cuts(setup.plan);
       }
     }
   });

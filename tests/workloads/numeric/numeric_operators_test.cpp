@@ -7,31 +7,14 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "tests/workloads/divisions.h"
 #include "tests/workloads/numeric/numeric_case.h"
-#include "workloads/plan_words.h"
 #include "workloads/stream_operand.h"
 #include "workloads/verify.h"
 
 /// Operators of a layer with degrees of their own: the numbers are those of the unpartitioned model.
 namespace wafersim::workloads::numeric {
 namespace {
-
-/// Degrees that divide the tiles of a model group.
-std::vector<OperatorDegrees> divisions(int tiles) {
-  std::vector<OperatorDegrees> all;
-  for (int tp = 1; tp <= tiles; ++tp) {
-    if (tiles % tp == 0) all.push_back({tp, tiles / tp});
-  }
-  return all;
-}
-
-std::string text(const PlanSpec& plan) {
-  std::string result;
-  for (const Cut cut : {Cut::plan, Cut::attention, Cut::mlp}) {
-    result += fmt::format("{} tp {} tatp {}, ", to_string(cut), plan.degrees(cut).tp, plan.degrees(cut).tatp);
-  }
-  return result + to_string(plan.sp);
-}
 
 std::string all_faults(const NumericCase& setup) {
   return join({faults(setup), join(verify_trace(setup.lower().trace, setup.mesh()), "\n")}, "");
@@ -49,7 +32,7 @@ TEST(NumericOperators, EveryDivisionOfFourTiles) {
           setup.plan.mlp = mlp;
           setup.plan.sp = sp;
           setup.training.global_batch = 4;
-          EXPECT_EQ(all_faults(setup), "") << text(setup.plan);
+          EXPECT_EQ(all_faults(setup), "") << text_of_cuts(setup.plan);
         }
       }
     }
@@ -118,7 +101,7 @@ NumericCase drawn(std::uint64_t seed) {
 TEST(NumericOperators, AnyModelUnderAnyDivision) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const NumericCase setup = drawn(seed);
-    EXPECT_EQ(all_faults(setup), "") << seed << ": " << text(setup.plan);
+    EXPECT_EQ(all_faults(setup), "") << seed << ": " << text_of_cuts(setup.plan);
   }
 }
 
