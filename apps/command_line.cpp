@@ -116,15 +116,21 @@ CLI::App* add_run(CLI::App& app, RunArguments& arguments) {
                   "Stop after this many seconds of wall time; the results are marked as partial")
       ->type_name("SECONDS")
       ->check(positive_number());
-  const auto add_switch = [run](const char* name, bool& automatic, const char* text) {
-    run->add_option_function<std::string>(name, [&automatic](const std::string& word) { automatic = word == "auto"; }, text)
-        ->type_name("auto|off")
-        ->check(CLI::IsMember({"auto", "off"}));
-  };
-  add_switch("--fold", arguments.fold,
-             "auto: simulate what repeats once, the results are the same; off: simulate everything [auto]");
-  add_switch("--trains", arguments.trains,
-             "auto: simulate the packets of a message that meets no other as one, the results are the same; off: each [auto]");
+  run->add_option_function<std::string>(
+         "--fold",
+         [&arguments](const std::string& word) {
+           arguments.fold = word != "off";
+           arguments.fold_stages = word == "stages";
+         },
+         "auto: simulate what repeats once, the results are the same; stages: also what single pipeline stages do again, with up to "
+         "1 GiB more; off: simulate everything [auto]")
+      ->type_name("auto|stages|off")
+      ->check(CLI::IsMember({"auto", "stages", "off"}));
+  run->add_option_function<std::string>(
+         "--trains", [&arguments](const std::string& word) { arguments.trains = word == "auto"; },
+         "auto: simulate the packets of a message that meets no other as one, the results are the same; off: each [auto]")
+      ->type_name("auto|off")
+      ->check(CLI::IsMember({"auto", "off"}));
   run->add_option_function<std::string>(
          "--checkpoint-every",
          [&arguments](const std::string& text) { arguments.checkpoint_seconds = seconds_of(text); },

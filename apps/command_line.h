@@ -44,6 +44,7 @@ struct RunArguments {
   std::vector<std::string> report_tiles;  ///< by name
   bool force = false;
   bool fold = true;
+  bool fold_stages = false;
   bool trains = true;
   bool resume = false;
   double checkpoint_seconds = 0;  ///< 0 = no checkpoints

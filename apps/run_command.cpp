@@ -161,6 +161,7 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
   options.max_wall_seconds = arguments.max_wall_seconds;
   options.interrupted = InterruptGuard::interrupted;
   options.fold = arguments.fold;
+  options.fold_stages = arguments.fold_stages;
   options.trains = arguments.trains;
   const fs::path checkpoint = directory / report::kCheckpointFile;
   report::CheckpointOwner owner;

@@ -103,6 +103,10 @@ void Calendar::tick() {
       move_near();
       run_cycle();
       running_ = false;
+      if (alarm_ <= now_) [[unlikely]] {
+        alarm_ = kNever;
+        boundary_wanted_ = true;
+      }
       if (boundary_wanted_) [[unlikely]] {
         boundary_wanted_ = false;
         boundary_();
@@ -174,13 +178,18 @@ std::vector<Calendar::Pending> Calendar::pending() const {
 void Calendar::replace(Cycle now, std::span<const Pending> events) {
   require_invariant(!running_ && lists_to_evaluate_ == 0, "the calendar was replaced within a cycle");
   now_ = now;
-  std::fill(wheel_.begin(), wheel_.end(), kNil);
+  for (std::size_t slot = first_occupied(0); slot != kWheel; slot = first_occupied(slot)) {
+    wheel_[slot] = kNil;
+    mark_empty(slot);
+  }
   busy_.clear();
-  occupied_ = {};
-  occupied_words_ = {};
   chunks_.assign(kChunk, {});
   free_chunk_ = 0;
   far_.clear();
+  put(events);
+}
+
+void Calendar::put(std::span<const Pending> events) {
   for (const Pending& event : events) {
     if (event.at - now_ < kWheel) {
       insert_near(event.at, event.lane, event.event);
@@ -188,6 +197,41 @@ void Calendar::replace(Cycle now, std::span<const Pending> events) {
       insert_far(event.at, event.lane, event.event);
     }
   }
+}
+
+void Calendar::exchange(Aside& other) {
+  std::swap(now_, other.now);
+  std::swap(alarm_, other.alarm);
+  std::swap(boundary_wanted_, other.boundary_wanted);
+  std::swap(wheel_, other.wheel);
+  std::swap(busy_, other.busy);
+  std::swap(occupied_, other.occupied);
+  std::swap(occupied_words_, other.occupied_words);
+  std::swap(chunks_, other.chunks);
+  std::swap(free_chunk_, other.free_chunk);
+  std::swap(far_, other.far);
+}
+
+void Calendar::begin_apart(Cycle now, std::span<const Pending> events) {
+  require_invariant(!running_ && lists_to_evaluate_ == 0, "the calendar was left within a cycle");
+  if (!aside_) {
+    aside_ = std::make_unique<Aside>();
+    aside_->wheel.assign(kWheel, kNil);
+    aside_->chunks.assign(kChunk, {});
+  }
+  exchange(*aside_);
+  replace(now, events);
+  running_ = true;
+}
+
+std::vector<Calendar::Pending> Calendar::end_apart() {
+  running_ = false;
+  std::vector<Pending> ahead = pending();
+  replace(now_, {});
+  alarm_ = kNever;
+  boundary_wanted_ = false;
+  exchange(*aside_);
+  return ahead;
 }
 
 /// Whether the next busy cycle is to be run; the poll may have posted for an earlier one.
@@ -319,9 +363,9 @@ std::size_t Calendar::first_occupied(std::size_t from) const {
 
 Cycle Calendar::next_busy_cycle() const {
   const auto start = static_cast<std::size_t>(now_ % kWheel);
-  if (const std::size_t slot = first_occupied(start); slot != kWheel) return now_ + (slot - start);
-  if (const std::size_t slot = first_occupied(0); slot != kWheel) return now_ + (slot + kWheel - start);
-  return far_.empty() ? kNever : far_.front().at;
+  if (const std::size_t slot = first_occupied(start); slot != kWheel) return std::min(alarm_, now_ + (slot - start));
+  if (const std::size_t slot = first_occupied(0); slot != kWheel) return std::min(alarm_, now_ + (slot + kWheel - start));
+  return std::min(alarm_, far_.empty() ? kNever : far_.front().at);
 }
 
 }  // namespace wafersim::sim

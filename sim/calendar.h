@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <exception>
@@ -177,6 +178,8 @@ class Calendar : public sc_core::sc_module {
   /// Called behind a cycle in which request_boundary() was.
   void on_boundary(std::function<void()> boundary) { boundary_ = std::move(boundary); }
   void request_boundary() { boundary_wanted_ = true; }
+  /// Likewise behind cycle `at`, which is run even if there is nothing to do in it; kNever: no more. It is asked for once.
+  void set_alarm(Cycle at) { alarm_ = at; }
   /// Calls `act`, which may post, for the next cycle at the earliest. Also behind the last cycle, and when polled.
   template <class Act>
   void between_cycles(Act act) {
@@ -188,6 +191,21 @@ class Calendar : public sc_core::sc_module {
   std::vector<Pending> pending() const;
   /// Puts the calendar behind cycle `now` with these events and no others.
   void replace(Cycle now, std::span<const Pending> events);
+  /// Takes out and returns those that `chosen(Pending)` is true of; puts such events back.
+  template <class Chosen>
+  std::vector<Pending> take_out(Chosen chosen) {
+    std::vector<Pending> all = pending();
+    const auto first = std::stable_partition(all.begin(), all.end(), [&](const Pending& event) { return !chosen(event); });
+    std::vector<Pending> taken(first, all.end());
+    all.erase(first, all.end());
+    if (!taken.empty()) replace(now_, all);
+    return taken;
+  }
+  void put(std::span<const Pending> events);
+  /// Between these two the calendar stands behind cycle `now` with other events than its own, which run_to() runs; then it is
+  /// where it was. The second returns what lies ahead.
+  void begin_apart(Cycle now, std::span<const Pending> events);
+  std::vector<Pending> end_apart();
   /// No cycle after this one is run.
   Cycle limit() const { return limit_; }
 
@@ -223,6 +241,20 @@ class Calendar : public sc_core::sc_module {
     std::uint32_t lanes = 0;  ///< those that have events, a bit each
     std::uint32_t next = kNil;
   };
+  /// All events that lie in the calendar, and where it stands.
+  struct Aside {
+    Cycle now = 0;
+    Cycle alarm = kNever;
+    bool boundary_wanted = false;
+    HugeVector<std::uint32_t> wheel;
+    Pool<BusyCycle> busy;
+    std::array<std::uint64_t, kWheel / 64> occupied{};
+    std::array<std::uint64_t, kWheel / 64 / 64> occupied_words{};
+    HugeVector<Event> chunks;
+    std::uint32_t free_chunk = 0;
+    std::vector<FarEvent> far;
+  };
+  void exchange(Aside& other);
   static constexpr std::uint32_t kPollInterval = 1u << 12;
   static constexpr int kCyclesAhead = 1024;
 
@@ -269,6 +301,7 @@ class Calendar : public sc_core::sc_module {
   Cycle planned_ = kNever;
   Cycle limit_ = kNever;
   Cycle sample_at_ = kNever;
+  Cycle alarm_ = kNever;
   bool running_ = false;
   bool between_ = false;
   bool run_ahead_ = false;
@@ -293,6 +326,7 @@ class Calendar : public sc_core::sc_module {
   std::function<void(Cycle, bool)> watch_;
   std::function<void()> start_;
   std::function<void()> boundary_;
+  std::unique_ptr<Aside> aside_;
   std::uint32_t polls_ = 0;
   std::uint64_t events_ = 0;
   std::exception_ptr failure_;

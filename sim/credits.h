@@ -87,6 +87,15 @@ class CreditCounter {
   template <class Visit>
   void for_each_queued(const CreditPool& pool, Visit visit_credit) const;
   void write_relative(StateWriter& writer, const CreditPool& pool) const;
+  /// Those that wait in the pool.
+  void give_back(CreditPool& pool) {
+    while (tail_ != kNobody) {
+      const std::uint32_t head = pool[tail_].next;
+      pool[tail_].next = pool[head].next;
+      if (head == tail_) tail_ = kNobody;
+      pool.give_back(head);
+    }
+  }
 
   /// `bytes` or 0, in a way that compilers do not turn into a branch.
   static std::uint32_t only_if(bool condition, std::uint32_t bytes) {

@@ -38,13 +38,32 @@ void Folding::watch(std::vector<Tile*> tiles) {
     folded_operations_ += recurrence_->skipped_operations();
   }
   recurrence_.reset();
-  if (!fold_ || parts_.draws) return;
+  if (!fold_ || parts_.draws || !parts_.periods) return;
   recurrence_ = std::make_unique<Recurrence>(
       RecurrenceParts{state_, parts_.calendar, parts_.trace, parts_.recorder, parts_.shared, parts_.recorders}, std::move(tiles),
       parts_.eager);
 }
 
+/// Of runs of which nothing is recorded but sums and steps.
+void Folding::find_components() {
+  if (!fold_ || !parts_.stages) return;
+  if (parts_.recorders.any()) {
+    component_obstacle_ = "what happens when is recorded";
+    return;
+  }
+  const ComponentParts parts{parts_.wafer, state_, parts_.network, parts_.calendar, parts_.trace, parts_.shared, parts_.mesh};
+  components_ = std::make_unique<Components>(parts, parts_.eager);
+  component_obstacle_ = components_->obstacle();
+  if (!component_obstacle_.empty()) return components_.reset();
+  components_->on_step([this](const workloads::TileBinding& binding, std::uint32_t index, const StepTimes& times) {
+    parts_.recorder.record(binding, index, parts_.trace.trace().programs[binding.program].steps[index], times);
+    if (recurrence_ && recurrence_->step_done(binding, index, times) && times.done == parts_.calendar.current()) look_ = true;
+  });
+  parts_.network.components = components_.get();
+}
+
 void Folding::start() {
+  find_components();
   if (fold_ && parts_.trace.trace().replicas > 1) {
     find_replicas();
     recording_obstacle_ = replicas_->obstacle().empty() ? parts_.recorders.obstacle(*replicas_) : "";
@@ -66,6 +85,7 @@ void Folding::step_opened(const workloads::TileBinding& binding, std::uint32_t i
 }
 
 void Folding::step_done(const workloads::TileBinding& binding, std::uint32_t index, const StepTimes& times) {
+  if (components_) components_->step_done(binding, index, times);
   if (!recurrence_ || !recurrence_->step_done(binding, index, times)) return;
   look_ = true;
   parts_.calendar.request_boundary();
@@ -77,8 +97,13 @@ void Folding::settle_trains() {
 }
 
 void Folding::at_boundary() {
-  settle_trains();
-  if (std::exchange(look_, false)) recurrence_->look();
+  if (components_) components_->at_boundary();
+  if (look_) {
+    if (components_) components_->wake_all(parts_.calendar.current());
+    settle_trains();
+    recurrence_->look();
+    look_ = false;
+  }
   if (alone_ && (meets_ || passed_last_alone())) unfold();
 }
 
@@ -93,6 +118,8 @@ bool Folding::passed_last_alone() const {
 
 void Folding::unfold() {
   if (!alone_) return;
+  if (components_) components_->wake_all(parts_.calendar.current());
+  settle_trains();
   alone_ = false;
   const std::vector<Tile*> first = tiles_of(0);
   const ExactState state = state_.save(first);
@@ -108,9 +135,14 @@ void Folding::unfold() {
     parts_.shared.operations_done += operations;
     folded_operations_ += operations;
   }
+  if (components_) components_->copy_first_replica();
   parts_.recorders.copy_first_replica(*replicas_, state.named, under_way);
   parts_.recorder.copy_first_replica(replicas_->count(), parts_.trace.trace().pipeline_stages);
   watch(state_.tiles());
+}
+
+void Folding::stop(Cycle now) {
+  if (components_) components_->wake_all(now);
 }
 
 template <class Archive>
@@ -122,15 +154,18 @@ void Folding::visit_run(Archive& archive) {
   archive.plain(done_.skipped_cycles);
   archive.plain(done_.period_cycles);
   archive.plain(done_.replicas_folded);
+  archive.records(passing_);
   parts_.recorder.visit(archive);
   parts_.recorders.visit(archive);
 }
 
 std::vector<char> Folding::save() {
+  if (components_) components_->wake_all(parts_.calendar.current());
   settle_trains();
   watch(active());  // which also adds up what was folded so far
   Cycle now = parts_.calendar.current();
   std::vector<char> tiles = state_.save(active()).bytes;
+  passing_ = components_ ? components_->passing() : std::vector<std::uint32_t>{};
   StateWriter writer(parts_.network, now);
   writer.plain(now);
   visit_run(writer);
@@ -148,6 +183,12 @@ void Folding::resume(std::span<const char> state) {
   require_invariant(reader.at_end(), "the state of a simulation is damaged");
   if (parts_.trace.trace().replicas > 1) find_replicas();
   state_.load(tiles, now, active());
+  find_components();
+  if (components_ && !components_->resume(passing_)) {
+    component_obstacle_ = "messages were not counted before the run was resumed";
+    parts_.network.components = nullptr;
+    components_.reset();
+  }
   if (alone_ && !fold_) {
     unfold();
   } else {
@@ -164,6 +205,7 @@ FoldMeasurement Folding::measurement() const {
     if (recurrence_->period() != 0) out.period_cycles = recurrence_->period();
     folded += recurrence_->skipped_operations();
   }
+  if (components_) folded += components_->skipped_operations();
   const std::uint64_t all = parts_.shared.operations_done;
   if (all != 0) out.fraction = static_cast<double>(folded) / static_cast<double>(all);
   if (!fold_) return out;
@@ -177,6 +219,7 @@ FoldMeasurement Folding::measurement() const {
     out.stopped_by.push_back(recurred ? "periods: the programs do not go on alike where the state recurs"
                                       : "periods: the state does not recur");
   }
+  if (!component_obstacle_.empty()) out.stopped_by.push_back("stages: " + component_obstacle_);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/components.h"
 #include "sim/recurrence.h"
 #include "sim/replicas.h"
 
@@ -23,6 +24,8 @@ struct FoldingParts {
   const topology::Mesh& mesh;
   bool draws;  ///< packets draw their ways
   bool eager;
+  bool periods;  ///< are looked for
+  bool stages;   ///< likewise what a stage does again
 };
 
 /// Does what repeats only once (docs/folding.md), and keeps and takes up the state of a run. Two ways: replicas that do not
@@ -36,6 +39,8 @@ class Folding final : public StepObserver {
   void resume(std::span<const char> state);
   /// Between two cycles. The state is the same whatever was folded.
   std::vector<char> save();
+  /// When the run is over: all that was simulated is what it is behind cycle `now`.
+  void stop(Cycle now);
   /// Gives all replicas their state.
   void unfold();
 
@@ -45,6 +50,7 @@ class Folding final : public StepObserver {
   void step_done(const workloads::TileBinding& binding, std::uint32_t index, const StepTimes& times) override;
 
  private:
+  void find_components();
   void settle_trains();
   void at_boundary();
   void watch(std::vector<Tile*> tiles);
@@ -63,6 +69,9 @@ class Folding final : public StepObserver {
   std::optional<Replicas> replicas_;
   std::string recording_obstacle_;
   std::unique_ptr<Recurrence> recurrence_;
+  std::unique_ptr<Components> components_;
+  std::string component_obstacle_;
+  std::vector<std::uint32_t> passing_;  ///< messages that pass components, in a state that is kept
   bool alone_ = false;        ///< only the first replica runs
   bool meets_ = false;        ///< it meets the others in one of the next cycles
   bool look_ = false;

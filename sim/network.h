@@ -63,6 +63,7 @@ class FlightClock {
   Cycle total_ = 0;
 };
 
+class Components;
 class PathRecorder;
 class Trains;
 
@@ -97,6 +98,7 @@ struct NetworkContext {
   Multicasts multicasts;
   PathRecorder* path = nullptr;  ///< when the critical path is recorded
   Trains* trains = nullptr;      ///< when messages may leave as trains
+  Components* components = nullptr;  ///< when parts of the wafer may be simulated once for several times
   Bytes buffer_unit;  ///< a packet takes whole ones of a buffer: bytes, or flits
   Bytes multicast_packet_bytes;  ///< what packets of multicasts hold at most: wormhole routers need a buffer for all of one
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "sim/components.h"
 #include "sim/fleet.h"
 #include "sim/path_recorder.h"
 #include "sim/router.h"
@@ -92,7 +93,8 @@ std::uint32_t Nic::open_message(const SendRequest& request, TileId destination) 
   message.number = messages_sent_;
   message.special = message.streamed = request.streamed;
   network_.flights[tile_].begin(now);
-  network_.flights[destination].begin(now);
+  const bool begins_later = network_.components != nullptr && network_.components->opened(tile_, destination);
+  if (!begins_later) network_.flights[destination].begin(now);
   if (network_.path != nullptr) [[unlikely]] network_.path->posted(index);
   return index;
 }
@@ -392,6 +394,7 @@ void Nic::receive(std::uint32_t index) {
   if (message.special && network_.hardware.fidelity == models::Fidelity::ideal) [[unlikely]] take_in_ideal(message);
   network_.flights[tile_].end(now);
   network_.flights[message.source].end(now);
+  if (network_.components != nullptr) network_.components->received(message.source, tile_);
   ++messages_received_;
   bytes_received_ += message.bytes;
   if (message_sink_ != nullptr) {

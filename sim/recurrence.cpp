@@ -31,8 +31,6 @@ StepTimes later(const StepTimes& times, Cycle by) {
   return {times.opened + by, times.first_compute == kNever ? kNever : times.first_compute + by, times.done + by};
 }
 
-auto kind_of(const workloads::Step& step) { return std::tuple(step.step_template, step.kind, step.pass, step.layer); }
-
 }  // namespace
 
 Recurrence::Recurrence(const RecurrenceParts& parts, std::vector<Tile*> tiles, bool eager)
@@ -174,12 +172,13 @@ std::uint64_t Recurrence::periods_ahead(const Moment& from, const Moment& to) co
   bool advances = false;
   for (std::size_t i = 0; i < used_.size(); ++i) {
     const std::uint32_t program = used_[i]->trace_core()->binding().program;
-    const Position& a = from.positions[i];
-    const Position& b = to.positions[i];
+    const ProgramPosition& a = from.positions[i];
+    const ProgramPosition& b = to.positions[i];
     advances = advances || a.next != b.next;
     const auto [at, fresh] = known.try_emplace({program, a.next, a.oldest, b.next, b.oldest}, 0);
     if (fresh) {
-      at->second = periods_ahead({parts_.trace.trace().programs[program], a, b, to.microbatch - from.microbatch, iterations});
+      const workloads::Program& steps = parts_.trace.trace().programs[program];
+      at->second = periods_ahead({steps, steps, a, b, to.microbatch - from.microbatch, iterations});
     }
     periods = std::min(periods, at->second);
   }
@@ -187,32 +186,12 @@ std::uint64_t Recurrence::periods_ahead(const Moment& from, const Moment& to) co
 }
 
 /// The period saw the steps that it opened and the one that it did not open yet; those of each later period must be the same.
-std::uint64_t Recurrence::periods_ahead(const Stretch& stretch) {
-  const std::uint32_t length = stretch.to.next - stretch.from.next;
+std::uint64_t Recurrence::periods_ahead(const ProgramStretch& stretch) {
+  const std::uint32_t length = stretch.length();
   if (length == 0) return kUnlimited;
   std::uint32_t equal = 0;
-  while (stretch.to.next + equal < stretch.program.steps.size() && alike(stretch, stretch.from.next + equal)) ++equal;
+  while (stretch.to.next + equal < stretch.program.steps.size() && stretch.alike(stretch.from.next + equal)) ++equal;
   return equal == 0 ? 0 : (equal - 1) / length;
-}
-
-/// Whether a step and the one a period later are the same up to numbers, and so is what they wait for.
-bool Recurrence::alike(const Stretch& stretch, std::uint32_t index) {
-  const std::uint32_t length = stretch.to.next - stretch.from.next;
-  const workloads::Step& a = stretch.program.steps[index];
-  const workloads::Step& b = stretch.program.steps[index + length];
-  const bool numbered = a.microbatch >= 0;
-  if (kind_of(a) != kind_of(b) || a.background != b.background || a.wait_count != b.wait_count ||
-      numbered != (b.microbatch >= 0) || b.microbatch != a.microbatch + (numbered ? stretch.microbatches : 0) ||
-      b.iteration != a.iteration + stretch.iterations) {
-    return false;
-  }
-  for (std::uint32_t i = 0; i < a.wait_count; ++i) {
-    const std::uint32_t one = stretch.program.waits[a.first_wait + i];
-    const std::uint32_t other = stretch.program.waits[b.first_wait + i];
-    const bool both_there = one < stretch.from.oldest && other < stretch.to.oldest;
-    if (other != one + length && !both_there) return false;
-  }
-  return true;
 }
 
 std::uint64_t Recurrence::operations() const {

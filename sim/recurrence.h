@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/program_stretch.h"
 #include "sim/recorders.h"
 #include "sim/step_recorder.h"
 #include "sim/wafer_state.h"
@@ -58,11 +59,6 @@ class Recurrence {
     std::uint32_t index = 0;
     StepTimes times;
   };
-  struct Position {
-    std::uint32_t next = 0;
-    std::uint32_t oldest = 0;  ///< open step
-    bool operator==(const Position&) const = default;
-  };
   struct Moment {
     Cycle at = 0;
     std::int32_t microbatch = 0;
@@ -70,20 +66,11 @@ class Recurrence {
     std::uint64_t mixed_arrivals = 0;
     std::array<std::uint64_t, 2> hash{};
     RelativeState state;
-    std::vector<Position> positions;  ///< by used tile
+    std::vector<ProgramPosition> positions;  ///< by used tile
     std::size_t done = 0;             ///< steps logged before, from the log's first on
     bool first_of_iteration = false;
     std::uint64_t kept_until = 0;     ///< look number: it may recur then
   };
-  /// A program between two moments.
-  struct Stretch {
-    const workloads::Program& program;
-    Position from;
-    Position to;
-    std::int32_t microbatches;
-    std::int32_t iterations;
-  };
-
   /// What is so many periods later than something, with what its shift refers to.
   struct Move {
     StateShift shift;
@@ -102,8 +89,7 @@ class Recurrence {
   void end_recording(const Moment& now);
   void skip_from(const Moment& before, const Moment& now, std::uint64_t periods);
   std::uint64_t periods_ahead(const Moment& from, const Moment& to) const;
-  static std::uint64_t periods_ahead(const Stretch& stretch);
-  static bool alike(const Stretch& stretch, std::uint32_t step);
+  static std::uint64_t periods_ahead(const ProgramStretch& stretch);
   Move move(const Moment& from, const Moment& to, std::uint64_t periods) const;
   void skip(const Moment& from, const Moment& to, std::uint64_t periods);
   void replay(const Moment& from, const Moment& to, std::uint64_t periods);

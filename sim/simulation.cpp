@@ -166,7 +166,8 @@ void Simulation::Parts::make_folding(bool draws) {
   if (keeps && !unkept.empty()) throw PlanError("this run cannot be kept in checkpoints: " + unkept);
   if (!unfoldable.empty() || (!options.fold && !keeps)) return;
   const FoldingParts parts{wafer,           network,   calendar, trace, recorder,
-                           shared_by_cores, recorders, mesh,     draws, options.fold_eagerly};
+                           shared_by_cores, recorders, mesh,     draws, options.fold_eagerly, options.fold_periods,
+                           options.fold_stages};
   folding = std::make_unique<Folding>(parts, options.fold);
 }
 
@@ -331,7 +332,9 @@ Measurements Simulation::run() {
   calendar.rethrow();
   if (parts.watch) parts.watch_credits(kNever);
   if (calendar.stopped_by_limit()) parts.stopped_by = "max-cycles";
-  parts.trains.settle_all(calendar.stopped_by_limit() ? calendar.limit() + 1 : calendar.last_busy() + 1);
+  const Cycle last = calendar.stopped_by_limit() ? calendar.limit() : calendar.last_busy();
+  if (parts.folding) parts.folding->stop(last);
+  parts.trains.settle_all(last + 1);
   if (!parts.stopped_by.empty() && parts.options.on_checkpoint) parts.checkpoint();
   if (parts.folding) parts.folding->unfold();
   if (parts.stopped_by.empty() && !parts.all_finished()) {

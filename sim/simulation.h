@@ -58,6 +58,8 @@ struct SimulationOptions {
   bool fold = true;  ///< do what repeats only once; the results are the same (docs/folding.md)
   bool trains = true;  ///< messages that meet nobody on their way are simulated as one; the results are the same
   bool fold_eagerly = false;  ///< look for what repeats even where that takes longer than it can save
+  bool fold_periods = true;   ///< skip periods of the whole run, too
+  bool fold_stages = false;   ///< simulate once what a single stage does again (Components), with up to 1 GiB more
   /// Called with the state of the run, about every `checkpoint_seconds` and when the run is stopped. Null: never. Packet and
   /// ideal networks with cores that run the trace; no `on_message`, no `observer`, no `record_activity`, no `record_path`.
   std::function<void(std::span<const char>)> on_checkpoint;

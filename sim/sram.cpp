@@ -143,6 +143,24 @@ void Sram::before_change() {
 
 MemoryLevels Sram::levels() const { return {held_, held_sram_, held_dram_, held_sram_ + held_dram_}; }
 
+MemoryLevels Sram::peaks() {
+  close_cycle();
+  return {peak_by_class_, peak_sram_, peak_dram_, peak_};
+}
+
+void Sram::set_peaks(const MemoryLevels& peaks) {
+  peak_by_class_ = peaks.by_class;
+  peak_sram_ = peaks.sram;
+  peak_dram_ = peaks.dram;
+  peak_ = peaks.total;
+}
+
+void Sram::set_levels(const MemoryLevels& levels) {
+  held_ = levels.by_class;
+  held_sram_ = levels.sram;
+  held_dram_ = levels.dram;
+}
+
 void Sram::close_cycle() {
   for (std::size_t i = 0; i < held_.size(); ++i) {
     require_invariant(held_[i] <= ~Bytes{0} / 2, "more memory was freed than allocated");

@@ -43,6 +43,17 @@ class Sram final : public sc_core::sc_module, public SramIf {
   Cycle nic_total() const { return nic_total_; }
 
   MemoryLevels levels() const;
+  /// The largest levels so far, those of the last cycle included.
+  MemoryLevels peaks();
+  void set_peaks(const MemoryLevels& peaks);
+  void set_levels(const MemoryLevels& levels);
+  /// Whether how much a class holds decides only whether it fits: all that passes goes through DRAM, or none.
+  bool only_has_to_fit(std::size_t memory_class) const {
+    return layout_[memory_class].whole() || layout_[memory_class] == workloads::SramQuota(0);
+  }
+  bool fits(Bytes sram, Bytes dram) const {
+    return sram <= hardware_.sram_capacity && dram <= hardware_.dram_capacity_per_tile();
+  }
   /// Tells `timeline` the levels at the end of each cycle that changed them. It must outlive this.
   void set_timeline(MemoryTimeline* timeline) { timeline_ = timeline; }
 

@@ -28,7 +28,7 @@ void StateReader::key(std::uint64_t& key) {
 
 /// Of a wait, receivers charge only what they have not charged yet.
 void StateWriter::wait(const WaitInterval& wait) {
-  if (relative() && wait.to < origin_.charged) {
+  if (relative() && (wait.to < origin_.charged || wait.to == 0)) {
     time(kNever);
     return;
   }

@@ -31,6 +31,9 @@ struct StateOrigin {
   std::int32_t microbatch = 0;
   std::int32_t iteration = 0;
   bool recorded = false;  ///< what recorders read counts, too
+  /// Kept apart: what memory classes hold of which the amount only decides whether it fits.
+  bool levels_apart = false;
+  std::span<const TileId> names = {};  ///< of tiles; empty: their numbers
 };
 
 /// The rank of an operation's slot among the open steps of a tile.
@@ -54,6 +57,7 @@ class StateWriter {
   NetworkContext& network() { return network_; }
   Cycle now() const { return now_; }
   bool relative() const { return slots_ != nullptr; }
+  bool levels_apart() const { return relative() && origin_.levels_apart; }
   const std::vector<char>& bytes() const { return bytes_; }
   std::vector<char> take_bytes() { return std::move(bytes_); }
   std::vector<std::uint64_t> take_counters() { return std::move(counters_); }
@@ -112,7 +116,7 @@ class StateWriter {
       plain(value);
     }
   }
-  void tile(const TileId& id) { plain(id); }
+  void tile(const TileId& id) { plain(origin_.names.empty() || id == kNoTile ? id : origin_.names[id]); }
   void key(std::uint64_t key);
   void wait(const WaitInterval& wait);
   /// The next step of a program, and an open one.
@@ -157,9 +161,17 @@ class StateWriter {
   NamedRecords named_;
 };
 
+/// Written as the exact state is, to give back to the pools what the state holds of them: credits are at once, messages and
+/// packets are named().
+class StateRelease : public StateWriter {
+ public:
+  static constexpr bool kReleases = true;
+  using StateWriter::StateWriter;
+};
+
 /// What a reader changes in the state that it reads: moves it on in time and program, or to other tiles.
 struct StateShift {
-  Cycle cycles = 0;
+  Cycle cycles = 0;  ///< back: modulo 2^64
   std::int32_t microbatches = 0;
   std::int32_t iterations = 0;
   std::span<const std::uint64_t> counters = {};  ///< added to each, in order of visit; empty = nothing
@@ -179,6 +191,7 @@ class StateReader {
   NetworkContext& network() { return network_; }
   Cycle now() const { return now_; }
   static constexpr bool relative() { return false; }
+  static constexpr bool levels_apart() { return false; }
   bool at_end() const { return bytes_.empty(); }
 
   template <class T>
@@ -207,9 +220,12 @@ class StateReader {
     plain(value);
   }
   void recorded_time(Cycle& at) { time(at); }
+  /// What was before the first cycle after a shift back was long ago, and stays so.
   void time(Cycle& at) {
     plain(at);
-    if (at != kNever) at += shift_.cycles;
+    if (at == kNever) return;
+    const bool back = static_cast<std::int64_t>(shift_.cycles) < 0;
+    at = back && at < Cycle{0} - shift_.cycles ? 0 : at + shift_.cycles;
   }
   void expiring(Cycle& at) { time(at); }
   void expiring(ExactTime& at) {

@@ -123,6 +123,7 @@ inline void CreditCounter::write_relative(StateWriter& writer, const CreditPool&
 
 template <class Archive>
 void CreditCounter::visit(Archive& archive, CreditPool& pool) {
+  if constexpr (requires { Archive::kReleases; }) return give_back(pool);
   if constexpr (!Archive::kReads) {
     if (archive.relative()) return write_relative(archive, pool);
   }
@@ -263,9 +264,13 @@ void Mailbox::visit(Archive& archive, TileId tile, MessagePool& pool) {
 
 template <class Archive>
 void Sram::visit(Archive& archive) {
-  for (Bytes& held : held_) archive.plain(held);
-  archive.plain(held_sram_);
-  archive.plain(held_dram_);
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    if (!archive.levels_apart() || !only_has_to_fit(i)) archive.plain(held_[i]);
+  }
+  if (!archive.levels_apart()) {
+    archive.plain(held_sram_);
+    archive.plain(held_dram_);
+  }
   for (Bytes& peak : peak_by_class_) archive.detail(peak);
   archive.detail(peak_sram_);
   archive.detail(peak_dram_);
@@ -344,11 +349,9 @@ void TraceCore::visit_running(Archive& archive, Running& running, Cycle nic_tota
   archive.time(running.start);
   archive.plain(running.sram_cycles);
   if (running.sram_cycles == 0) return;
-  if (archive.relative()) {
-    Cycle since = nic_total - running.nic_busy_at_start;
-    archive.plain(since);
-  }
-  archive.counter(running.nic_busy_at_start);
+  Cycle since = nic_total - running.nic_busy_at_start;
+  archive.plain(since);
+  if constexpr (Archive::kReads) running.nic_busy_at_start = nic_total - since;
 }
 
 template <class Archive>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/components.h"
 #include "sim/nic.h"
 #include "sim/path_recorder.h"
 #include "sim/router_engine.h"
@@ -45,6 +46,8 @@ bool Trains::find_way(Train& train, const TrainStage& lane, RouterEngine* first,
 }
 
 Train* Trains::form(std::uint32_t message, const TrainStage& lane, RouterEngine* first, unsigned input) {
+  const Message& sent = network_.messages[message];
+  if (network_.components != nullptr && !network_.components->may_form_train(sent.source, sent.destination)) return nullptr;
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(trains_.size()));
     trains_.push_back(std::make_unique<Train>());
@@ -124,11 +127,9 @@ LinkLoad Trains::load_before(std::uint32_t number, const RouterEngine& router, u
 }
 
 void Trains::settle_all(Cycle cycle) {
-  network_.calendar.between_cycles([&] {
-    for (const std::unique_ptr<Train>& train : trains_) {
-      if (train->number != kNil) settle(train->number, cycle);
-    }
-  });
+  network_.calendar.between_cycles([&] { settle_from([](TileId) { return true; }, cycle); });
 }
+
+TileId Trains::source_of(const Train& train) const { return network_.messages[train.message].source; }
 
 }  // namespace wafersim::sim

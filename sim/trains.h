@@ -114,8 +114,14 @@ class Trains {
   void settle(std::uint32_t number, Cycle cycle);
   /// One that is under way.
   const Train& operator[](std::uint32_t number) const { return *trains_[number]; }
-  /// All of them, between two cycles.
+  /// All of them, between two cycles; those that `chosen(TileId source)` is true of.
   void settle_all(Cycle cycle);
+  template <class Chosen>
+  void settle_from(Chosen chosen, Cycle cycle) {
+    for (std::size_t i = 0; i < trains_.size(); ++i) {
+      if (trains_[i]->number != kNil && chosen(source_of(*trains_[i]))) settle(trains_[i]->number, cycle);
+    }
+  }
   /// Of the room behind the port of a stage: what packets took before `cycle`, and what those that went on have given back.
   void settle_credits(const Train& train, std::size_t stage, CreditCounter& credits, Cycle cycle) const;
   const TrainMeasurement& measurement() const { return done_; }
@@ -125,6 +131,7 @@ class Trains {
  private:
   bool find_way(Train& train, const TrainStage& lane, RouterEngine* first, unsigned input) const;
   void place_packets(const Train& train, Cycle cycle);
+  TileId source_of(const Train& train) const;
 
   NetworkContext& network_;
   std::vector<std::unique_ptr<Train>> trains_;

@@ -87,18 +87,39 @@ void WaferState::write_event(StateWriter& writer, const Calendar::Pending& pendi
   }
 }
 
-void WaferState::write_events(StateWriter& writer, std::span<Tile* const> tiles) const {
+/// In an order in which those of a cycle do not come as they were posted, of which nothing depends: updates of a cycle may be
+/// made in any order. Alike ones of one client are told apart by what they are about.
+void WaferState::sort(std::vector<Calendar::Pending>& events) const {
+  const auto subject = [this](const Calendar::Pending& pending) {
+    const unsigned kind = pending.event.kind();
+    std::uint32_t number = pending.event.payload;
+    std::uint8_t vc = 0;
+    const bool packet = pending.lane == kRouterLane && kind != Event::kEvaluate && RouterEngine::names_packet(kind);
+    const bool message = pending.lane == kNicLane && kind != Event::kEvaluate && Nic::names_message(kind);
+    if (packet) {
+      vc = network_.packets[number].vc;
+      number = network_.packets[number].message;
+    }
+    if (!packet && !message) return std::tuple(std::uint64_t{number}, TileId{0}, TileId{0}, vc);
+    const Message& about = network_.messages[number];
+    return std::tuple(about.key, about.source, about.destination, vc);
+  };
+  std::stable_sort(events.begin(), events.end(), [&](const Calendar::Pending& a, const Calendar::Pending& b) {
+    const auto one = std::tie(a.at, a.lane, a.event.client_and_kind);
+    const auto other = std::tie(b.at, b.lane, b.event.client_and_kind);
+    return one != other ? one < other : subject(a) < subject(b);
+  });
+}
+
+std::size_t WaferState::write_events(StateWriter& writer, std::span<Tile* const> tiles) const {
   const std::vector<bool> selected = selection(tiles);
   std::vector<Calendar::Pending> events = calendar_.pending();
   const auto elsewhere = [&](const Calendar::Pending& event) { return !selected[place_of(event)]; };
   events.erase(std::remove_if(events.begin(), events.end(), elsewhere), events.end());
-  if (writer.relative()) {
-    std::stable_sort(events.begin(), events.end(), [](const Calendar::Pending& a, const Calendar::Pending& b) {
-      return std::tie(a.at, a.lane, a.event.client_and_kind) < std::tie(b.at, b.lane, b.event.client_and_kind);
-    });
-  }
+  if (writer.relative()) sort(events);
   writer.size(events.size());
   for (const Calendar::Pending& event : events) write_event(writer, event);
+  return events.size();
 }
 
 ClientHandle WaferState::client_at(std::uint8_t lane, TileId place) const {
@@ -165,7 +186,15 @@ RelativeState WaferState::relative(std::span<Tile* const> tiles, std::int32_t mi
   visit_parts(writer, tiles);
   write_events(writer, tiles);
   if (recorded && network_.path != nullptr) network_.path->write_relative(writer);
-  return {writer.take_bytes(), writer.take_counters(), writer.named()};
+  return {writer.take_bytes(), writer.take_counters(), writer.named(), 0};
+}
+
+RelativeState WaferState::relative_part(std::span<Tile* const> tiles, std::int32_t microbatch, std::int32_t iteration,
+                                        std::span<const TileId> names) const {
+  StateWriter writer(network_, calendar_.current(), {0, microbatch, iteration, false, true, names}, *this);
+  visit_parts(writer, tiles);
+  const std::size_t events = write_events(writer, tiles);
+  return {writer.take_bytes(), writer.take_counters(), writer.named(), events};
 }
 
 NamedRecords WaferState::load(std::span<const char> bytes, Cycle now, std::span<Tile* const> tiles, const StateShift& shift) {
@@ -189,12 +218,23 @@ NamedRecords WaferState::add(std::span<const char> bytes, std::span<Tile* const>
   return reader.named();
 }
 
-void WaferState::drop_events(std::span<Tile* const> tiles) {
+std::vector<Calendar::Pending> WaferState::take_events(std::span<Tile* const> tiles) {
   const std::vector<bool> selected = selection(tiles);
-  std::vector<Calendar::Pending> events = calendar_.pending();
-  const auto dropped = [&](const Calendar::Pending& event) { return bool{selected[place_of(event)]}; };
-  events.erase(std::remove_if(events.begin(), events.end(), dropped), events.end());
-  calendar_.replace(calendar_.current(), events);
+  return calendar_.take_out([&](const Calendar::Pending& event) { return bool{selected[place_of(event)]}; });
+}
+
+std::vector<Calendar::Pending> WaferState::exchange(std::span<Tile* const> tiles, std::span<const Calendar::Pending> events,
+                                                    std::span<const char> bytes, Cycle now, const StateShift& shift) {
+  StateRelease old(network_, now);
+  visit_parts(old, tiles);
+  for (const Calendar::Pending& event : events) write_event(old, event);
+  for (const std::uint32_t packet : old.named().packets) network_.packets.give_back(packet);
+  for (const std::uint32_t message : old.named().messages) network_.messages.give_back(message);
+  StateReader reader(network_, now, bytes, shift);
+  visit_parts(reader, tiles);
+  std::vector<Calendar::Pending> ahead;
+  read_events(reader, ahead);
+  return ahead;
 }
 
 }  // namespace wafersim::sim

@@ -14,6 +14,7 @@ struct RelativeState {
   std::vector<char> bytes;
   std::vector<std::uint64_t> counters;
   NamedRecords named;
+  std::size_t events = 0;  ///< to come
 };
 
 /// State as it is.
@@ -35,6 +36,10 @@ class WaferState final : public OpenSlots {
   ExactState save(std::span<Tile* const> tiles) const;
   /// With `recorded` equal states also have equal records to come.
   RelativeState relative(std::span<Tile* const> tiles, std::int32_t microbatch, std::int32_t iteration, bool recorded) const;
+  /// Of some tiles among others, whose state may be of any time. What they hold of classes that only have to fit is left out.
+  /// `names` are those of tiles.
+  RelativeState relative_part(std::span<Tile* const> tiles, std::int32_t microbatch, std::int32_t iteration,
+                              std::span<const TileId> names) const;
 
   /// Puts all tiles into a state saved behind cycle `now`; everything under way is replaced. Returns what it is now.
   NamedRecords load(std::span<const char> bytes, Cycle now, std::span<Tile* const> tiles, const StateShift& shift = {});
@@ -42,13 +47,20 @@ class WaferState final : public OpenSlots {
   /// nothing may be under way on them. Returns what then is.
   NamedRecords add(std::span<const char> bytes, std::span<Tile* const> tiles, const StateShift& shift);
   /// Forgets what the calendar holds for tiles.
-  void drop_events(std::span<Tile* const> tiles);
+  void drop_events(std::span<Tile* const> tiles) { take_events(tiles); }
+  /// Takes it out.
+  std::vector<Calendar::Pending> take_events(std::span<Tile* const> tiles);
+  /// Puts `tiles`, whose state with `events` is forgotten, into a state that was saved of them behind cycle `now`. Returns the
+  /// events of that state.
+  std::vector<Calendar::Pending> exchange(std::span<Tile* const> tiles, std::span<const Calendar::Pending> events,
+                                          std::span<const char> bytes, Cycle now, const StateShift& shift);
 
  private:
   std::uint32_t rank(TileId tile, std::uint32_t slot) const override;
   template <class Archive>
   void visit_parts(Archive& archive, std::span<Tile* const> tiles) const;
-  void write_events(StateWriter& writer, std::span<Tile* const> tiles) const;
+  std::size_t write_events(StateWriter& writer, std::span<Tile* const> tiles) const;
+  void sort(std::vector<Calendar::Pending>& events) const;
   void write_event(StateWriter& writer, const Calendar::Pending& event) const;
   void read_events(StateReader& reader, std::vector<Calendar::Pending>& events) const;
   std::vector<bool> selection(std::span<Tile* const> tiles) const;

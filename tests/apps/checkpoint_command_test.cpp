@@ -107,13 +107,14 @@ TEST(Checkpoints, WhatCannotBeResumedIsRefused) {
   expect_refused("--resume", 5, "cannot read out/checkpoint.bin: No such file");
 }
 
-/// The same run folded, into `auto`, and in full, into `off`.
+/// The same run folded, into `auto` and `stages`, and in full, into `off`.
 void run_both(const Workplace& work, const std::string& options) {
-  for (const std::string fold : {"auto", "off"}) {
+  for (const std::string fold : {"auto", "stages", "off"}) {
     const Outcome outcome = work.wafersim("run s.yaml --quiet -o " + fold + " --fold " + fold + " " + options);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
   }
   expect_same_files(work, "auto", "off");
+  expect_same_files(work, "stages", "off");
 }
 
 TEST(Folding, TheSummarySaysWhatWasFolded) {

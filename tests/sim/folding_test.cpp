@@ -26,6 +26,8 @@ struct Recorded {
   bool path = false;
   std::set<int> replicas = {};  ///< of whose tiles spans and events are recorded
   std::size_t repeated_events = std::size_t{1} << 21;
+  bool periods = true;       ///< are skipped
+  bool stages = false;       ///< do once what they do again
 };
 
 std::vector<TileId> tiles_of(const std::set<int>& replicas, const workloads::Trace& trace) {
@@ -61,6 +63,8 @@ Result run(const RandomPlan& plan, bool fold, Cycle max_cycles = kNever, const R
     const workloads::LoweredPlan lowered = plan.lower(hardware, mesh);
     sim::SimulationOptions options;
     options.fold = options.fold_eagerly = fold;
+    options.fold_periods = recorded.periods;
+    options.fold_stages = recorded.stages;
     options.max_cycles = max_cycles;
     options.record_memory = recorded.memory;
     options.record_activity = recorded.activity;
@@ -103,6 +107,11 @@ TEST_P(RandomFolding, EqualsTheRunInFull) {
   EXPECT_EQ(full.periods, 0U);
   EXPECT_EQ(full.fraction, 0.0);
   EXPECT_EQ(first_difference(run(plan, true).dump, full.dump), "") << plan.text;
+  EXPECT_EQ(first_difference(run(plan, true, kNever, {.stages = true}).dump, full.dump), "") << plan.text;
+  const Recorded components{.periods = false, .stages = true};
+  EXPECT_EQ(first_difference(run(plan, true, kNever, components).dump, full.dump), "") << plan.text;
+  const Cycle middle = length_of(full) * (GetParam() % 7 + 1) / 8;
+  EXPECT_EQ(first_difference(run(plan, true, middle, components).dump, run(plan, false, middle).dump), "") << plan.text;
   Recorded recorded{.memory = GetParam() % 3 == 0, .activity = true, .path = true};
   if (GetParam() % 2 == 0) recorded.replicas = {0};
   EXPECT_EQ(first_difference(run(plan, true, kNever, recorded).dump, run(plan, false, kNever, recorded).dump), "") << plan.text;
@@ -134,6 +143,21 @@ TEST(Folding, SkipsThePeriodsOfASteadyPipeline) {
     EXPECT_EQ(first_difference(folded.dump, full.dump), "") << to_string(schedule);
     EXPECT_GE(folded.periods, 10U) << to_string(schedule);
     EXPECT_GT(folded.fraction, 0.5) << to_string(schedule);
+  }
+}
+
+/// A pipeline that is only filled and drained has no period, but its stages do the same for each microbatch.
+TEST(Folding, StagesDoOnceWhatTheyDoAgain) {
+  for (const int dp : {1, 4}) {
+    const RandomPlan plan = pipeline(dp, 4, workloads::PipelineSchedule::one_f_one_b);
+    const Result full = run(plan, false);
+    const Result folded = run(plan, true, kNever, {.periods = false, .stages = true});
+    EXPECT_EQ(first_difference(folded.dump, full.dump), "");
+    EXPECT_EQ(folded.periods, 0U);
+    EXPECT_GT(folded.fraction, dp == 1 ? 0.1 : 0.5);
+    for (const Cycle at : {length_of(full) / 3, length_of(full) * 2 / 3}) {
+      EXPECT_EQ(first_difference(run(plan, true, at, {.periods = false, .stages = true}).dump, run(plan, false, at).dump), "") << at;
+    }
   }
 }
 
