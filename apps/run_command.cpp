@@ -250,8 +250,8 @@ ExitStatus run_command(const RunArguments& arguments) {
                              summary,          run.loads()};
   if (measurements.activity) context.flows = hot_flows(run, summary);
   if (measurements.critical_path && !measurements.critical_path->complete) {
-    print_warning("--critical-path: the chains that may become the critical path were too many to be kept; there is no "
-                  "critical_path.json");
+    print_warning("--critical-path: the chains that may become the critical path were too many to be kept, or a message or a stalled "
+                  "operation took 2^32 cycles or more; there is no critical_path.json");
   } else if (measurements.critical_path) {
     context.path = analysis::summarize(*measurements.critical_path, run.plan.trace);
     context.trace = &run.plan.trace;

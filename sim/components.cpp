@@ -464,19 +464,6 @@ void Components::fall_asleep(Component& component, Situation& situation, Episode
   alarms_.push({component.from.at + episode.horizon, number(component), component.nap});
 }
 
-MemoryLevels Components::plus(const MemoryLevels& a, const MemoryLevels& b) {
-  MemoryLevels sum{{}, a.sram + b.sram, a.dram + b.dram, a.total + b.total};
-  for (std::size_t i = 0; i < sum.by_class.size(); ++i) sum.by_class[i] = a.by_class[i] + b.by_class[i];
-  return sum;
-}
-
-MemoryLevels Components::above(const MemoryLevels& levels, const MemoryLevels& start) {
-  const auto more = [](Bytes now, Bytes before) { return now - std::min(now, before); };
-  MemoryLevels result{{}, more(levels.sram, start.sram), more(levels.dram, start.dram), more(levels.total, start.total)};
-  for (std::size_t i = 0; i < result.by_class.size(); ++i) result.by_class[i] = more(levels.by_class[i], start.by_class[i]);
-  return result;
-}
-
 std::vector<std::uint32_t> Components::passing() const {
   std::vector<std::uint32_t> passing;
   for (const Component& component : components_) passing.push_back(component.foreign);

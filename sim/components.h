@@ -205,6 +205,7 @@ class Components {
   void simulate_apart(Component& component, Cycle now, Mark* kept);
   void stand_up(Component& component, Cycle now);
   static MemoryLevels plus(const MemoryLevels& a, const MemoryLevels& b);
+  static MemoryLevels minus(const MemoryLevels& a, const MemoryLevels& b);
   /// What is more than at the start, of each value.
   static MemoryLevels above(const MemoryLevels& levels, const MemoryLevels& start);
   void set_alarm();

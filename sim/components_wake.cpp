@@ -14,6 +14,26 @@ StepTimes later(const StepTimes& times, Cycle by) {
 
 }  // namespace
 
+MemoryLevels Components::plus(const MemoryLevels& a, const MemoryLevels& b) {
+  MemoryLevels sum{{}, a.sram + b.sram, a.dram + b.dram, a.total + b.total};
+  for (std::size_t i = 0; i < sum.by_class.size(); ++i) sum.by_class[i] = a.by_class[i] + b.by_class[i];
+  return sum;
+}
+
+/// Modulo 2^64, so that it can be added again.
+MemoryLevels Components::minus(const MemoryLevels& a, const MemoryLevels& b) {
+  MemoryLevels rest{{}, a.sram - b.sram, a.dram - b.dram, a.total - b.total};
+  for (std::size_t i = 0; i < rest.by_class.size(); ++i) rest.by_class[i] = a.by_class[i] - b.by_class[i];
+  return rest;
+}
+
+MemoryLevels Components::above(const MemoryLevels& levels, const MemoryLevels& start) {
+  const auto more = [](Bytes now, Bytes before) { return now - std::min(now, before); };
+  MemoryLevels result{{}, more(levels.sram, start.sram), more(levels.dram, start.dram), more(levels.total, start.total)};
+  for (std::size_t i = 0; i < result.by_class.size(); ++i) result.by_class[i] = more(levels.by_class[i], start.by_class[i]);
+  return result;
+}
+
 void Components::wake_all(Cycle now) {
   for (Component& component : components_) {
     if (component.mode == Mode::recording) {
@@ -93,13 +113,7 @@ void Components::pass(Component& component, const Mark& mark) {
   for (std::size_t i = 0; i < here.counters.size(); ++i) here.counters[i] += mark.at.counters[i] - mark.from.counters[i];
   for (std::size_t i = 0; i < component.tiles.size(); ++i) {
     component.peaks[i] = largest(component.peaks[i], plus(here.levels[i], mark.peaks[i]));
-    MemoryLevels& levels = here.levels[i];
-    const MemoryLevels& before = mark.from.levels[i];
-    const MemoryLevels& behind = mark.at.levels[i];
-    for (std::size_t c = 0; c < levels.by_class.size(); ++c) levels.by_class[c] += behind.by_class[c] - before.by_class[c];
-    levels.sram += behind.sram - before.sram;
-    levels.dram += behind.dram - before.dram;
-    levels.total += behind.total - before.total;
+    here.levels[i] = plus(here.levels[i], minus(mark.at.levels[i], mark.from.levels[i]));
     const std::uint32_t by = here.positions[i].next - mark.from.positions[i].next;
     here.positions[i] = {mark.at.positions[i].next + by, mark.at.positions[i].oldest + by};
   }

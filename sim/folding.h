@@ -28,8 +28,9 @@ struct FoldingParts {
   bool stages;   ///< likewise what a stage does again
 };
 
-/// Does what repeats only once (docs/folding.md), and keeps and takes up the state of a run. Two ways: replicas that do not
-/// meet yet are simulated as one (Replicas), and periods after which the state recurs are skipped (Recurrence).
+/// Does what repeats only once (docs/folding.md), and keeps and takes up the state of a run. Three ways: replicas that
+/// do not meet yet are simulated as one (Replicas), periods after which the state recurs are skipped (Recurrence), and what a stage
+/// does again is not simulated again (Components).
 class Folding final : public StepObserver {
  public:
   Folding(const FoldingParts& parts, bool fold);

@@ -210,6 +210,27 @@ TEST(CriticalPath, HasMessagesOfLessThanTwoToThe32Cycles) {
   }
 }
 
+/// So does an operation that waits for memory after so long; one that does not wait may take any time.
+TEST(CriticalPath, HasStalledOperationsOfLessThanTwoToThe32Cycles) {
+  const topology::Mesh mesh({{1, 2}, {}, {}});
+  models::HardwareModel hardware = plain_hardware(64, Rational(1), 2, 3);
+  hardware.sram_bytes_per_cycle = Rational(1);
+  for (const Cycle cycles : {Cycle{1} << 31, Cycle{1} << 33}) {
+    for (const Cycle stall : {Cycle{0}, Cycle{100}}) {
+      const std::string answer = isolated_text([&] {
+        HandTrace hand(2);
+        hand.step(0, [&](workloads::StepBuilder& b) { b.vector(vector_work(cycles, cycles + stall), {}); });
+        sim::SimulationOptions options;
+        options.record_path = true;
+        const sim::Measurements result = run_trace(mesh, hardware, hand.take(), std::move(options), "xy");
+        return fmt::format("{} {}", result.critical_path->complete, result.cycles);
+      });
+      const bool counts = stall == 0 || cycles < Cycle{1} << 32;
+      EXPECT_EQ(answer, fmt::format("{} {}", counts, cycles + stall)) << cycles << ' ' << stall;
+    }
+  }
+}
+
 /// Two messages meet at a link: what the later one waits there is queueing of that link, and all else is
 /// wire.
 TEST(CriticalPath, NamesTheLinkOnWhichItQueues) {
