@@ -129,7 +129,7 @@ PathSummary summarize(const sim::PathMeasurement& path, const workloads::Trace& 
   PathSummary summary;
   std::map<topology::LinkId, PathSummary::Link> links;
   std::map<std::pair<workloads::StepKind, workloads::Pass>, PathSummary::Step> steps;
-  std::map<TileId, std::uint32_t> programs;
+  std::vector<std::uint32_t> programs(trace.tiles.back().tile + std::size_t{1});
   for (const workloads::TileBinding& binding : trace.tiles) programs[binding.tile] = binding.program;
   for (const PathSegment& segment : path.segments) {
     const Cycle length = length_of(segment);

@@ -156,6 +156,7 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
     options.activity_tiles = report_tiles(arguments, run);
     options.memory_tiles.insert(options.memory_tiles.end(), options.activity_tiles.begin(), options.activity_tiles.end());
   }
+  options.record_links = streams.timeline.has_value();
   options.record_path = arguments.critical_path;
   options.max_cycles = arguments.max_cycles;
   options.max_wall_seconds = arguments.max_wall_seconds;
@@ -258,7 +259,7 @@ ExitStatus run_command(const RunArguments& arguments) {
   }
   if (streams.messages) streams.messages->commit();
   if (streams.wave) streams.wave->commit();
-  if (streams.timeline) streams.timeline->commit(measurements.cycles);
+  if (streams.timeline) streams.timeline->commit(measurements);
   report::write_run(directory, context, {arguments.messages, arguments.timeline.wanted});
   if (wants_report(arguments)) report::write_page(directory);
   if (!measurements.partial) report::remove_checkpoint(directory);

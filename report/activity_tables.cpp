@@ -55,7 +55,7 @@ void spans_of(Table& table, const std::string& tile, const char* lane,
 
 void write_tile_windows(const std::filesystem::path& path, const sim::Measurements& measurements,
                         const topology::Mesh& mesh) {
-  const sim::WindowMeasurement& windows = measurements.activity->windows;
+  const sim::WindowMeasurement& windows = *measurements.windows;
   Table table(path, with_kinds({"tile", "start_cycle", "window_cycles"}));
   auto cycles = windows.tiles.begin();
   while (cycles != windows.tiles.end()) {
@@ -72,7 +72,7 @@ void write_tile_windows(const std::filesystem::path& path, const sim::Measuremen
 
 void write_link_windows(const std::filesystem::path& path, const sim::Measurements& measurements,
                         const topology::Mesh& mesh) {
-  const sim::WindowMeasurement& windows = measurements.activity->windows;
+  const sim::WindowMeasurement& windows = *measurements.windows;
   Table table(path, {"link", "start_cycle", "window_cycles", "busy_cycles", "queue_cycles"});
   auto load = windows.links.begin();
   while (load != windows.links.end()) {

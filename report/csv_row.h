@@ -6,10 +6,10 @@
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include "base/text.h"
 #include "report/atomic_file.h"
+#include "report/pieces.h"
 
 namespace wafersim::report {
 
@@ -24,11 +24,8 @@ class Row {
   template <class Value>
   Row& cell(const Value& value) {
     separate();
-    if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, char> && !std::is_same_v<Value, bool>) {
-      const fmt::format_int digits(value);
-      append({digits.data(), digits.size()});
-    } else if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
-      append(value);
+    if constexpr (Piece<Value>) {
+      append_pieces(text_, value);
     } else {
       fmt::format_to(std::back_inserter(text_), "{}", value);
     }
@@ -56,7 +53,6 @@ class Row {
   }
 
  private:
-  void append(std::string_view text) { text_.append(text.data(), text.data() + text.size()); }
   void separate() {
     if (!first_) text_.push_back(',');
     first_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <vector>
@@ -14,9 +15,12 @@ namespace wafersim::report {
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::vector<char> part(std::size_t{1} << 16);
-  while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0) {
+  std::error_code no_size;  // of what is no regular file
+  const std::uintmax_t size = std::filesystem::file_size(path, no_size);
+  std::string text(no_size ? 0 : size, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  for (std::array<char, 4096> part; file.read(part.data(), part.size()) || file.gcount() > 0;) {
     text.append(part.data(), static_cast<std::size_t>(file.gcount()));
   }
   if (!file.is_open() || file.bad()) throw IoError(fmt::format("cannot read {}", path.string()));
@@ -25,14 +29,13 @@ std::string read_file(const std::filesystem::path& path) {
 
 CsvTable::CsvTable(const std::filesystem::path& path)
     : path_(path), text_(std::make_unique<std::string>(read_file(path))) {
-  cells_.reserve(static_cast<std::size_t>(
-      std::count_if(text_->begin(), text_->end(), [](char c) { return c == ',' || c == '\n'; }) + 1));
   std::string_view rest = *text_;
   for (std::size_t line = 0; !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     std::vector<std::string_view>& to = line == 0 ? names_ : cells_;
     const std::size_t before = to.size();
     for_each_csv_cell(rest.substr(0, end), [&to](const CsvCell& cell) { to.push_back(cell.text); });
+    if (line == 0) cells_.reserve(static_cast<std::size_t>(std::count(rest.begin(), rest.end(), '\n')) * names_.size());
     if (line > 0 && to.size() - before != names_.size()) {
       fail(line - 1, fmt::format("{} cells, the first line has {}", to.size() - before, names_.size()));
     }

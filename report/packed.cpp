@@ -1,29 +1,9 @@
 #include "report/packed.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-
 namespace wafersim::report {
-namespace {
-
-/// The best level takes three times as long, for a page of a run that is half a percent smaller.
-constexpr int kLevel = 6;
-
-}  // namespace
-
-std::vector<std::uint8_t> deflated(std::string_view text) {
-  uLongf size = compressBound(static_cast<uLong>(text.size()));
-  std::vector<std::uint8_t> result(size);
-  const int status = compress2(result.data(), &size, reinterpret_cast<const Bytef*>(text.data()),
-                               static_cast<uLong>(text.size()), kLevel);
-  require_invariant(status == Z_OK, "zlib has no room for the data of the report");
-  result.resize(size);
-  return result;
-}
 
 std::string base64(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -3,13 +3,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace wafersim::report {
-
-/// In the zlib format (RFC 1950).
-std::vector<std::uint8_t> deflated(std::string_view text);
 
 /// RFC 4648, with padding.
 std::string base64(std::span<const std::uint8_t> bytes);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/atomic_file.h"
+#include "report/deflate.h"
 #include "report/packed.h"
 #include "report/page_assets.h"
 #include "report/page_columns.h"

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "report/atomic_file.h"
 #include "report/csv_table.h"
+#include "report/pieces.h"
 
 namespace wafersim::report {
 namespace {
@@ -56,33 +57,60 @@ Json what_if_json(const analysis::PathSummary& summary) {
   return list;
 }
 
-/// One segment, as a row of the columns named in the file; what does not apply is null.
-void append_row(std::string& text, const sim::PathSegment& segment, const workloads::TileBinding& binding,
-                const workloads::Trace& trace, const topology::Mesh& mesh) {
-  const bool works = sim::is_core(segment.kind);
-  const bool wire = segment.kind == sim::PathKind::wire;
-  const bool waits_for_link =
-      segment.kind == sim::PathKind::link_queue || segment.kind == sim::PathKind::link_room;
-  const auto quoted_or_null = [](bool there, const std::string& word) {
-    return there ? "\"" + word + "\"" : std::string("null");
+/// Rows of the columns named in the file; what does not apply is null.
+class Rows {
+ public:
+  Rows(const workloads::Trace& trace, const topology::Mesh& mesh) : trace_(trace), mesh_(mesh), tiles_(mesh.tile_count()) {
+    for (const workloads::TileBinding& binding : trace.tiles) tiles_[binding.tile] = {&binding, mesh.name(binding.tile)};
+  }
+
+  void append(fmt::memory_buffer& text, const sim::PathSegment& segment) const {
+    const Tile& tile = tiles_[segment.tile];
+    const bool at_link = segment.kind == sim::PathKind::link_queue || segment.kind == sim::PathKind::link_room;
+    const bool wire = segment.kind == sim::PathKind::wire;
+    append_pieces(text, "    [", segment.from, ",", segment.to, ",\"", sim::to_string(segment.kind), "\"");
+    append_word(text, segment.axis != workloads::Axis::none, workloads::to_string(segment.axis));
+    append_pieces(text, ",\"", tile.name, "\",", tile.binding->stage);
+    if (sim::is_core(segment.kind)) {
+      const workloads::Step& step = trace_.programs[tile.binding->program].steps[segment.step];
+      append_pieces(text, ",null,", segment.step, ",\"", workloads::to_string(step.kind), "\",\"", workloads::to_string(step.pass),
+                    "\"");
+    } else {
+      append_pieces(text, ",\"", tiles_[segment.destination].name, "\",null,null,null");
+    }
+    append_number(text, sim::is_operation(segment.kind), segment.operations);
+    append_word(text, at_link, at_link ? mesh_.link_name(segment.link) : "");
+    append_number(text, wire, segment.router_cycles);
+    append_number(text, wire, segment.link_cycles);
+    append_number(text, segment.kind == sim::PathKind::memory_stall, segment.computed);
+    text.push_back(']');
+  }
+
+ private:
+  struct Tile {
+    const workloads::TileBinding* binding = nullptr;
+    std::string name;
   };
-  const auto number_or_null = [](bool there, auto number) {
-    return there ? fmt::format("{}", number) : std::string("null");
-  };
-  const workloads::Step* const step = works ? &trace.programs[binding.program].steps[segment.step] : nullptr;
-  fmt::format_to(std::back_inserter(text), "    [{},{},\"{}\",{},\"{}\",{},{},{},{},{},{},{},{},{},{}]",
-                 segment.from, segment.to, sim::to_string(segment.kind),
-                 quoted_or_null(segment.axis != workloads::Axis::none, workloads::to_string(segment.axis)),
-                 mesh.name(segment.tile), binding.stage,
-                 quoted_or_null(!works, works ? "" : mesh.name(segment.destination)),
-                 number_or_null(works, segment.step),
-                 quoted_or_null(works, step == nullptr ? "" : workloads::to_string(step->kind)),
-                 quoted_or_null(works, step == nullptr ? "" : workloads::to_string(step->pass)),
-                 number_or_null(sim::is_operation(segment.kind), segment.operations),
-                 quoted_or_null(waits_for_link, waits_for_link ? mesh.link_name(segment.link) : ""),
-                 number_or_null(wire, segment.router_cycles), number_or_null(wire, segment.link_cycles),
-                 number_or_null(segment.kind == sim::PathKind::memory_stall, segment.computed));
-}
+
+  static void append_word(fmt::memory_buffer& text, bool there, std::string_view word) {
+    if (there) {
+      append_pieces(text, ",\"", word, "\"");
+    } else {
+      append_pieces(text, ",null");
+    }
+  }
+  static void append_number(fmt::memory_buffer& text, bool there, std::uint64_t number) {
+    if (there) {
+      append_pieces(text, ",", number);
+    } else {
+      append_pieces(text, ",null");
+    }
+  }
+
+  const workloads::Trace& trace_;
+  const topology::Mesh& mesh_;
+  std::vector<Tile> tiles_;
+};
 
 }  // namespace
 
@@ -117,13 +145,17 @@ std::vector<sim::PathSegment> read_path(const std::filesystem::path& path) {
       const auto cycles = [&](const char* name) {
         return cell(name).is_null() ? Cycle{0} : cell(name).get<Cycle>();
       };
+      const auto part = [&](const char* name) {
+        if (cycles(name) > std::numeric_limits<std::uint32_t>::max()) throw IoError(std::string(name) + " beyond 32 bits");
+        return static_cast<std::uint32_t>(cycles(name));
+      };
       sim::PathSegment segment;
       segment.from = cycles("from");
       segment.to = cycles("to");
       segment.kind = kinds.at(cell("kind").get<std::string>());
-      segment.router_cycles = cycles("router_cycles");
-      segment.link_cycles = cycles("link_cycles");
-      segment.computed = cycles("computed_cycles");
+      segment.router_cycles = part("router_cycles");
+      segment.link_cycles = part("link_cycles");
+      segment.computed = part("computed_cycles");
       segments.push_back(segment);
     }
   } catch (const std::exception& error) {
@@ -136,8 +168,6 @@ std::vector<sim::PathSegment> read_path(const std::filesystem::path& path) {
 void write_path(const std::filesystem::path& path, const sim::PathMeasurement& measurement,
                 const analysis::PathSummary& summary, const workloads::Trace& trace,
                 const topology::Mesh& mesh) {
-  std::map<TileId, const workloads::TileBinding*> bindings;
-  for (const workloads::TileBinding& binding : trace.tiles) bindings[binding.tile] = &binding;
   Json head;
   head["schema_version"] = 1;
   head["cycles"] = summary.cycles;
@@ -150,21 +180,22 @@ void write_path(const std::filesystem::path& path, const sim::PathMeasurement& m
   head["columns"] = {"from",       "to",          "kind",          "axis",        "tile",
                      "stage",      "destination", "step",          "step_kind",   "pass",
                      "operations", "link",        "router_cycles", "link_cycles", "computed_cycles"};
-  // Rows by hand: a path may have very many.
+  const Rows rows(trace, mesh);
   AtomicFile file(path);
-  std::string text = head.dump(2);
-  text.resize(text.size() - 2);  // the closing brace
-  text += ",\n  \"segments\": [\n";
+  std::string opened = head.dump(2);
+  opened.resize(opened.size() - 2);  // the closing brace
+  fmt::memory_buffer text;
+  append_pieces(text, opened, ",\n  \"segments\": [\n");
   constexpr std::size_t kChunk = std::size_t{1} << 16;
   for (std::size_t i = 0; i < measurement.segments.size(); ++i) {
-    const sim::PathSegment& segment = measurement.segments[i];
-    if (i > 0) text += ",\n";
-    append_row(text, segment, *bindings.at(segment.tile), trace, mesh);
+    if (i > 0) append_pieces(text, ",\n");
+    rows.append(text, measurement.segments[i]);
     if (text.size() < kChunk) continue;
-    file.write(text);
+    file.write({text.data(), text.size()});
     text.clear();
   }
-  file.write(text + "\n  ]\n}\n");
+  append_pieces(text, "\n  ]\n}\n");
+  file.write({text.data(), text.size()});
   file.commit();
 }
 

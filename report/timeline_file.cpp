@@ -1,10 +1,11 @@
 #include "report/timeline_file.h"
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "report/pieces.h"
 
 namespace wafersim::report {
 namespace {
@@ -13,6 +14,9 @@ constexpr std::uint32_t kNotChosen = ~std::uint32_t{0};
 constexpr std::size_t kEngineTracks = 2;
 /// Tracks of a tile are shown before those of the next.
 constexpr std::size_t kOrdersOfTile = std::size_t{1} << 12;
+/// Of the text, that much is kept for loads of links, of which an event takes at most so many bytes.
+constexpr Bytes kShareOfLoads = 8;
+constexpr Bytes kLoadBytes = 160;
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -58,6 +62,8 @@ TimelineFile::TimelineFile(const std::filesystem::path& path, const Run& run, co
   const std::string head = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   const std::size_t frame = head.size() + tail(kNever, kNever).size();
   left_ = most_bytes - std::min<Bytes>(most_bytes, frame);
+  left_for_loads_ = left_ / kShareOfLoads;
+  left_ -= left_for_loads_;
   file_.write(head);
 }
 
@@ -68,14 +74,13 @@ void TimelineFile::add(const sim::OperationRecord& operation) {
   const bool matrix = operation.kind == workloads::OpKind::matrix;
   Track& track = tile->engines[matrix ? 0 : 1];
   announce(track, *tile, matrix ? "matrix" : "vector", matrix ? 0 : 1);
-  const workloads::Step& step = trace_.programs[tile->binding->program].steps[operation.step];
-  std::string kind = workloads::to_string(operation.kind);
-  if (operation.kind == workloads::OpKind::reduce) kind += std::string(" ") + workloads::to_string(operation.axis);
-  event(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":"{}: {}","cat":"{}","args":{{"step":"{}","pass":"{}",)"
-        R"("layer":{},"microbatch":{},"iteration":{},"start_cycle":{},"cycles":{}}}}})",
-        process(tile->binding->stage), track.id, time(operation.start), time(operation.end - operation.start),
-        step_name(step), kind, workloads::to_string(operation.kind), workloads::to_string(step.kind), word(step.pass),
-        step.layer, step.microbatch, step.iteration, operation.start, operation.end - operation.start);
+  const StepText& step = step_text(*tile, operation.step);
+  const bool reduces = operation.kind == workloads::OpKind::reduce;
+  const char* const kind = workloads::to_string(operation.kind);
+  event(R"({"ph":"X","pid":)", process(tile->binding->stage), R"(,"tid":)", track.id, R"(,"ts":)", time(operation.start),
+        R"(,"dur":)", time(operation.end - operation.start), R"(,"name":")", step.name, ": ", kind, reduces ? " " : "",
+        reduces ? workloads::to_string(operation.axis) : "", R"(","cat":")", kind, R"(","args":{)", step.arguments,
+        R"(,"start_cycle":)", operation.start, R"(,"cycles":)", operation.end - operation.start, "}}");
   write_events(operation.end);
 }
 
@@ -84,21 +89,21 @@ void TimelineFile::add(const sim::MessageRecord& message) {
   TileTracks* const destination = tracks_of(message.destination);
   if (source == nullptr && destination == nullptr) return;
   if (!recording(message.received)) return;
-  const char* const axis = workloads::to_string(message.axis);
   if (source == destination) {
-    slice(*source, message, fmt::format("{} to itself", axis));
+    slice(*source, message, " to itself", "");
     return write_events(message.received);
   }
   const Track* from = nullptr;
   const Track* to = nullptr;
-  if (source != nullptr) from = &slice(*source, message, fmt::format("{} to {}", axis, mesh_.name(message.destination)));
-  if (destination != nullptr) to = &slice(*destination, message, fmt::format("{} from {}", axis, mesh_.name(message.source)));
+  if (source != nullptr) from = &slice(*source, message, " to ", mesh_.name(message.destination));
+  if (destination != nullptr) to = &slice(*destination, message, " from ", mesh_.name(message.source));
   // An arrow begins and ends within slices, which do not have the instant at their end.
   if (from != nullptr && to != nullptr && message.received > message.posted) {
-    event(R"({{"ph":"s","pid":{},"tid":{},"ts":{},"id":{},"name":"{}","cat":"{}"}})", process(source->binding->stage), from->id,
-          time(message.posted), next_arrow_, axis, axis);
-    event(R"({{"ph":"f","bp":"e","pid":{},"tid":{},"ts":{},"id":{},"name":"{}","cat":"{}"}})",
-          process(destination->binding->stage), to->id, time(message.received - 1), next_arrow_, axis, axis);
+    const char* const axis = workloads::to_string(message.axis);
+    event(R"({"ph":"s","pid":)", process(source->binding->stage), R"(,"tid":)", from->id, R"(,"ts":)", time(message.posted),
+          R"(,"id":)", next_arrow_, R"(,"name":")", axis, R"(","cat":")", axis, R"("})");
+    event(R"({"ph":"f","bp":"e","pid":)", process(destination->binding->stage), R"(,"tid":)", to->id, R"(,"ts":)",
+          time(message.received - 1), R"(,"id":)", next_arrow_, R"(,"name":")", axis, R"(","cat":")", axis, R"("})");
     ++next_arrow_;
   }
   write_events(message.received);
@@ -108,15 +113,68 @@ void TimelineFile::add(TileId id, Cycle cycle, const sim::MemoryLevels& levels) 
   if (recorded_before_) return;
   const TileTracks* const tile = tracks_of(id);
   require_invariant(tile != nullptr, "memory of a tile that the timeline does not show");
-  const std::string dram = hardware_.dram_capacity == 0 ? "" : fmt::format(",\"dram\":{}", levels.dram);
-  event(R"({{"ph":"C","pid":{},"ts":{},"name":"{} memory","args":{{"sram":{}{}}}}})", process(tile->binding->stage), time(cycle),
-        tile->name, levels.sram, dram);
+  const std::uint32_t pid = process(tile->binding->stage);
+  const auto levels_event = [&](const auto&... more) {
+    event(R"({"ph":"C","pid":)", pid, R"(,"ts":)", time(cycle), R"(,"name":")", tile->name, R"( memory","args":{"sram":)",
+          levels.sram, more..., "}}");
+  };
+  if (hardware_.dram_capacity == 0) {
+    levels_event();
+  } else {
+    levels_event(R"(,"dram":)", levels.dram);
+  }
   write_events(std::max(cycle, latest_));  // a level is told of when it ends
 }
 
-void TimelineFile::commit(Cycle cycles) {
-  file_.write(tail(cycles, recorded_before_));
+void TimelineFile::commit(const sim::Measurements& measurements) {
+  if (measurements.windows) write_loads(measurements);
+  file_.write(tail(measurements.cycles, recorded_before_));
   file_.commit();
+}
+
+/// Up to where all else is recorded, in as many windows as there is room for.
+void TimelineFile::write_loads(const sim::Measurements& measurements) {
+  const sim::WindowMeasurement& windows = *measurements.windows;
+  const bool whole = recorded_before_.value_or(kNever) >= measurements.cycles;
+  const std::size_t count = whole ? windows.count : static_cast<std::size_t>(*recorded_before_ / windows.length);
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < measurements.links.size(); ++i) {
+    if (tracks_of(topology::Mesh::link_source(measurements.links[i].link)) != nullptr) places.push_back(i);
+  }
+  const std::size_t room = (left_ + left_for_loads_) / kLoadBytes;
+  const auto events = [&](std::size_t merged) { return places.size() * ((count + merged - 1) / merged + 1); };
+  std::size_t merged = 1;
+  while (events(merged) > room && merged < count) merged *= 2;
+  if (events(merged) > room) return;
+  for (const std::size_t place : places) write_load(place, count, merged, measurements);
+}
+
+/// In the first `count` windows, percent of `merged` ones in which a link, by its place among live ones, was busy: where that
+/// changes.
+void TimelineFile::write_load(std::size_t place, std::size_t count, std::size_t merged, const sim::Measurements& measurements) {
+  const sim::WindowMeasurement& windows = *measurements.windows;
+  const topology::LinkId link = measurements.links[place].link;
+  const std::string name = mesh_.link_name(link);
+  const std::uint32_t pid = process(tracks_of(topology::Mesh::link_source(link))->binding->stage);
+  Cycle shown = kNever;
+  const auto show = [&](Cycle from, Cycle tenths) {
+    if (tenths == shown) return;
+    shown = tenths;
+    event(R"({"ph":"C","pid":)", pid, R"(,"ts":)", time(from), R"(,"name":")", name, R"( busy","args":{"percent":)", tenths / 10,
+          ".", tenths % 10, "}}");
+  };
+  Cycle to = 0;
+  for (std::size_t first = 0; first < count; first += merged) {
+    const Cycle from = to;
+    const std::size_t next = std::min(first + merged, count);
+    to = std::min(windows.length * next, measurements.cycles);
+    Cycle busy = 0;
+    for (std::size_t w = first; w < next; ++w) busy += windows.links[place * windows.count + w].busy;
+    show(from, (busy * 1000 + (to - from) / 2) / (to - from));
+  }
+  if (count != 0) show(to, 0);
+  file_.write({events_.data(), events_.size()});
+  events_.clear();
 }
 
 TimelineFile::TileTracks* TimelineFile::tracks_of(TileId tile) {
@@ -125,16 +183,24 @@ TimelineFile::TileTracks* TimelineFile::tracks_of(TileId tile) {
 }
 
 /// In microseconds, exact to the femtosecond.
-std::string TimelineFile::time(Cycle cycle) const {
+TimelineFile::Time TimelineFile::time(Cycle cycle) const {
   __extension__ using Wide = unsigned __int128;
-  constexpr Wide kMicrosecond = 1'000'000'000;
-  const auto num = static_cast<Wide>(femtoseconds_.num());
+  constexpr std::uint64_t kMicrosecond = 1'000'000'000;
   const auto den = static_cast<Wide>(femtoseconds_.den());
-  const Wide total = (cycle * num + den / 2) / den;
-  std::string text = fmt::format("{}.{:09}", static_cast<std::uint64_t>(total / kMicrosecond), static_cast<std::uint64_t>(total % kMicrosecond));
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
+  const Wide scaled = cycle * static_cast<Wide>(femtoseconds_.num()) + den / 2;
+  const Wide total = den == 1 ? scaled : scaled / den;
+  // One division of 128 bits takes as long as many of 64, which nearly all times fit into.
+  const bool fits = total <= std::numeric_limits<std::uint64_t>::max();
+  const auto low = static_cast<std::uint64_t>(total);
+  const fmt::format_int whole(fits ? low / kMicrosecond : static_cast<std::uint64_t>(total / kMicrosecond));
+  std::uint64_t rest = fits ? low % kMicrosecond : static_cast<std::uint64_t>(total % kMicrosecond);
+  Time time;
+  const auto add = [&time](char c) { time.text[time.size++] = c; };
+  for (std::size_t i = 0; i < whole.size(); ++i) add(whole.data()[i]);
+  if (rest == 0) return time;
+  add('.');
+  for (std::uint64_t unit = kMicrosecond / 10; rest != 0; rest %= unit, unit /= 10) add(static_cast<char>('0' + rest / unit));
+  return time;
 }
 
 std::string TimelineFile::tail(Cycle cycles, std::optional<Cycle> recorded_before) const {
@@ -149,19 +215,20 @@ std::uint32_t TimelineFile::process(std::int32_t stage) {
   const auto pid = static_cast<std::uint32_t>(stage) + 1;
   if (processes_[static_cast<std::size_t>(stage)]) return pid;
   processes_[static_cast<std::size_t>(stage)] = true;
-  event(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"stage {}"}}}})", pid, stage);
-  event(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", pid, stage);
+  event(R"({"ph":"M","pid":)", pid, R"(,"name":"process_name","args":{"name":"stage )", stage, R"("}})");
+  event(R"({"ph":"M","pid":)", pid, R"(,"name":"process_sort_index","args":{"sort_index":)", stage, "}}");
   return pid;
 }
 
-std::uint32_t TimelineFile::announce(Track& track, const TileTracks& tile, const std::string& name, std::size_t order) {
+std::uint32_t TimelineFile::announce(Track& track, const TileTracks& tile, std::string_view name, std::size_t order) {
   if (track.id != 0) return track.id;
   track.id = next_track_++;
   const std::uint32_t pid = process(tile.binding->stage);
   const std::size_t first = static_cast<std::size_t>(&tile - tiles_.data()) * kOrdersOfTile;
-  event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{} {}"}}}})", pid, track.id, tile.name, name);
-  event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", pid, track.id,
-        first + std::min(order, kOrdersOfTile - 1));
+  event(R"({"ph":"M","pid":)", pid, R"(,"tid":)", track.id, R"(,"name":"thread_name","args":{"name":")", tile.name, " ", name,
+        R"("}})");
+  event(R"({"ph":"M","pid":)", pid, R"(,"tid":)", track.id, R"(,"name":"thread_sort_index","args":{"sort_index":)",
+        first + std::min(order, kOrdersOfTile - 1), "}}");
   return track.id;
 }
 
@@ -177,31 +244,40 @@ TimelineFile::Track& TimelineFile::lane(TileTracks& tile, const sim::MessageReco
   return *best;
 }
 
-TimelineFile::Track& TimelineFile::slice(TileTracks& tile, const sim::MessageRecord& message, const std::string& name) {
+TimelineFile::Track& TimelineFile::slice(TileTracks& tile, const sim::MessageRecord& message, std::string_view way,
+                                         std::string_view peer) {
   Track& track = lane(tile, message);
   const auto number = static_cast<std::size_t>(&track - tile.lanes.data());
-  announce(track, tile, fmt::format("nic {}", number), kEngineTracks + number);
-  event(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":"{}","cat":"{}","args":{{"tensor":{},"bytes":{},)"
-        R"("start_cycle":{},"cycles":{},"inject_cycle":{},"queue_cycles":{}}}}})",
-        process(tile.binding->stage), track.id, time(message.posted), time(message.received - message.posted), name,
-        workloads::to_string(message.axis), tensors_[message.tensor], message.bytes, message.posted,
-        message.received - message.posted, message.injected, message.queued);
+  if (track.id == 0) announce(track, tile, fmt::format("nic {}", number), kEngineTracks + number);
+  const char* const axis = workloads::to_string(message.axis);
+  const Cycle length = message.received - message.posted;
+  event(R"({"ph":"X","pid":)", process(tile.binding->stage), R"(,"tid":)", track.id, R"(,"ts":)", time(message.posted),
+        R"(,"dur":)", time(length), R"(,"name":")", axis, way, peer, R"(","cat":")", axis, R"(","args":{"tensor":)",
+        tensors_[message.tensor], R"(,"bytes":)", message.bytes, R"(,"start_cycle":)", message.posted, R"(,"cycles":)", length,
+        R"(,"inject_cycle":)", message.injected, R"(,"queue_cycles":)", message.queued, "}}");
   return track;
 }
 
-std::string TimelineFile::step_name(const workloads::Step& step) const {
-  std::string name = workloads::to_string(step.kind);
-  if (step.layer >= 0) name += fmt::format(" {}", step.layer);
-  if (step.pass != workloads::Pass::none) name += fmt::format(" {}", word(step.pass));
-  if (step.microbatch >= 0) name += fmt::format(" mb {}", step.microbatch);
-  return name;
+/// Of a step of the tile's program; operations of one step come one after the other.
+const TimelineFile::StepText& TimelineFile::step_text(TileTracks& tile, std::uint32_t index) {
+  StepText& text = tile.step;
+  if (text.index == index) return text;
+  const workloads::Step& step = trace_.programs[tile.binding->program].steps[index];
+  text.index = index;
+  const char* const kind = workloads::to_string(step.kind);
+  text.name = kind;
+  if (step.layer >= 0) text.name += fmt::format(" {}", step.layer);
+  if (step.pass != workloads::Pass::none) text.name += fmt::format(" {}", word(step.pass));
+  if (step.microbatch >= 0) text.name += fmt::format(" mb {}", step.microbatch);
+  text.arguments = fmt::format(R"("step":"{}","pass":"{}","layer":{},"microbatch":{},"iteration":{})", kind, word(step.pass),
+                               step.layer, step.microbatch, step.iteration);
+  return text;
 }
 
-template <class... Values>
-void TimelineFile::event(fmt::format_string<Values...> format, Values&&... values) {
-  events_.append(std::string_view(first_ ? "\n" : ",\n"));
+template <class... Pieces>
+void TimelineFile::event(const Pieces&... pieces) {
+  append_pieces(events_, first_ ? "\n" : ",\n", pieces...);
   first_ = false;
-  fmt::format_to(std::back_inserter(events_), format, std::forward<Values>(values)...);
 }
 
 /// Whether an operation or message that ends then is still taken.

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/hardware.h"
@@ -40,8 +42,9 @@ class TimelineFile {
   void add(const sim::MessageRecord& message);
   /// What a chosen tile holds from the end of `cycle` on; ascending.
   void add(TileId tile, Cycle cycle, const sim::MemoryLevels& levels);
-  /// `cycles`: the length of the run.
-  void commit(Cycle cycles);
+  /// Ends the file; with how busy links were over time that lead away from chosen tiles, where windows were recorded
+  /// (SimulationOptions::record_links).
+  void commit(const sim::Measurements& measurements);
 
   /// Operations and messages that ended before this cycle are recorded, and none that ended after it; empty: all are.
   std::optional<Cycle> recorded_before() const { return recorded_before_; }
@@ -51,25 +54,38 @@ class TimelineFile {
     std::uint32_t id = 0;  ///< 0: it has no event yet
     Cycle end = 0;         ///< of its last slice
   };
+  struct StepText {
+    std::uint32_t index = ~std::uint32_t{0};  ///< in the tile's program
+    std::string name;
+    std::string arguments;  ///< as members of a JSON object
+  };
   struct TileTracks {
     const workloads::TileBinding* binding = nullptr;
     std::string name;
     std::vector<Track> engines;  ///< matrix, vector
     std::vector<Track> lanes;    ///< of messages: those on one lane do not overlap
+    StepText step{};             ///< that of the latest operation
+  };
+  struct Time {
+    std::array<char, 32> text;  // 20 digits, a point, 9 digits
+    std::size_t size = 0;
+    operator std::string_view() const { return {text.data(), size}; }
   };
 
   TileTracks* tracks_of(TileId tile);
-  std::string time(Cycle cycle) const;
+  Time time(Cycle cycle) const;
   std::string tail(Cycle cycles, std::optional<Cycle> recorded_before) const;
   std::uint32_t process(std::int32_t stage);
-  std::uint32_t announce(Track& track, const TileTracks& tile, const std::string& name, std::size_t order);
+  std::uint32_t announce(Track& track, const TileTracks& tile, std::string_view name, std::size_t order);
   Track& lane(TileTracks& tile, const sim::MessageRecord& message);
-  Track& slice(TileTracks& tile, const sim::MessageRecord& message, const std::string& name);
-  std::string step_name(const workloads::Step& step) const;
-  template <class... Values>
-  void event(fmt::format_string<Values...> format, Values&&... values);
+  Track& slice(TileTracks& tile, const sim::MessageRecord& message, std::string_view way, std::string_view peer);
+  const StepText& step_text(TileTracks& tile, std::uint32_t index);
+  template <class... Pieces>
+  void event(const Pieces&... pieces);
   bool recording(Cycle end);
   void write_events(Cycle end);
+  void write_loads(const sim::Measurements& measurements);
+  void write_load(std::size_t place, std::size_t count, std::size_t merged, const sim::Measurements& measurements);
 
   GzipFile file_;
   std::string scenario_;
@@ -86,6 +102,7 @@ class TimelineFile {
   std::uint32_t next_track_ = 1;
   std::uint64_t next_arrow_ = 1;
   Bytes left_ = 0;                      ///< for events
+  Bytes left_for_loads_ = 0;            ///< besides
   Cycle latest_ = 0;                    ///< end of a record that was written
   std::optional<Cycle> recorded_before_;
 };

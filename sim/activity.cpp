@@ -163,33 +163,9 @@ bool TileActivity::add_bubble(Cycle from, Cycle to) {
   return true;
 }
 
-namespace {
-
-/// What the matrix engine of the busiest tile computes: no run takes less.
-Cycle least_cycles(const CompiledTrace& trace) {
-  std::vector<Cycle> of_template;
-  for (std::size_t i = 0; i < trace.trace().templates.size(); ++i) {
-    const CompiledTemplate& step = trace.step_template(static_cast<std::uint32_t>(i));
-    Cycle sum = 0;
-    for (const std::uint32_t op : step.in_order[static_cast<std::size_t>(Engine::matrix)]) {
-      sum += step.ops[op].compute_cycles;
-    }
-    of_template.push_back(sum);
-  }
-  Cycle most = 0;
-  for (const workloads::Program& program : trace.trace().programs) {
-    Cycle sum = 0;
-    for (const workloads::Step& step : program.steps) sum += of_template[step.step_template];
-    most = std::max(most, sum);
-  }
-  return most;
-}
-
-}  // namespace
-
-Activity::Activity(const CompiledTrace& compiled, std::size_t links, const std::vector<TileId>& chosen)
+Activity::Activity(const CompiledTrace& compiled, LoadWindows& windows, const std::vector<TileId>& chosen)
     : trace_(compiled.trace()),
-      windows_(trace_.tiles.size(), links, least_cycles(compiled)),
+      windows_(windows),
       operations_(trace_.works.size() * kComputeKinds) {
   const workloads::Trace& trace = trace_;
   std::int32_t stages = 1;
@@ -273,9 +249,8 @@ std::vector<OperationMeasurement> Activity::take_operations() const {
   return result;
 }
 
-ActivityMeasurement Activity::take(Cycle end) {
+ActivityMeasurement Activity::take() {
   ActivityMeasurement result;
-  result.windows = windows_.take(end);
   for (std::size_t row = 0; row < steps_.size(); ++row) {
     if (steps_[row] == CyclesByKind{}) continue;
     const std::size_t step = row % kStepRows;

@@ -54,32 +54,31 @@ struct OperationSum {
 };
 
 /// Collects what a run is asked to keep besides its sums: loads over time, cycles by kind of step,
-/// operations, messages, and the spans of chosen tiles. Memory: 32 MiB of windows, 96 bytes for each work of
+/// operations, messages, and the spans of chosen tiles. Memory: 96 bytes for each work of
 /// the trace, up to 64 KiB for each stage group and 2.5 MiB for each chosen tile. While a period is recorded that comes again
 /// (Recorders): twice as much, and 64 MiB of messages of chosen tiles.
 class Activity {
  public:
-  /// `trace` must outlive this. `chosen`: used tiles whose spans are kept.
-  Activity(const CompiledTrace& trace, std::size_t links, const std::vector<TileId>& chosen);
+  /// `trace` and `windows`, in which cycles of tiles are charged, must outlive this. `chosen`: used tiles whose spans are kept.
+  Activity(const CompiledTrace& trace, LoadWindows& windows, const std::vector<TileId>& chosen);
 
   /// By used tile.
   TileActivity& tile(std::size_t index) { return tiles_[index]; }
-  LoadWindows& windows() { return windows_; }
   void message(const MessageRecord& message);
 
-  // Periods that come again, see Recorders and LoadWindows.
-  void begin_period(Cycle start, Cycle length, std::uint64_t times, std::vector<LinkLoad> so_far);
+  // Periods that come again, see Recorders.
+  void begin_period(Cycle length, std::uint64_t times);
   /// Too many of chosen tiles were received in it for their spans to be kept; then it must be dropped.
   bool too_many_messages() const { return period_->message_spans.size() > kMostPeriodMessages; }
-  void end_period(const std::vector<LinkLoad>& so_far);
+  void end_period();
   void drop_period();
 
   /// Where something lies in a replica, and where in another one.
   using Moves = std::vector<std::pair<std::size_t, std::size_t>>;
-  /// The first replica is all that was recorded, and the others did the same: used tiles, and links, as they are numbered here.
-  void copy_first_replica(const Moves& tiles, const Moves& links);
+  /// The first replica is all that was recorded, and the others did the same: used tiles, as they are numbered here.
+  void copy_first_replica(const Moves& tiles);
 
-  ActivityMeasurement take(Cycle end);
+  ActivityMeasurement take();
 
  private:
   friend class TileActivity;
@@ -106,7 +105,7 @@ class Activity {
   std::vector<OperationMeasurement> take_operations() const;
 
   const workloads::Trace& trace_;
-  LoadWindows windows_;
+  LoadWindows& windows_;
   std::vector<TileActivity> tiles_;
   std::vector<CyclesByKind> steps_;       ///< [stage, step kind or none, pass]
   std::vector<OperationSum> operations_;  ///< [work, kind of operation]

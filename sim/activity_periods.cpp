@@ -17,13 +17,11 @@ void TileActivity::repeat_period(Cycle length, std::uint64_t times) {
   period_ = {};
 }
 
-void Activity::begin_period(Cycle start, Cycle length, std::uint64_t times, std::vector<LinkLoad> so_far) {
-  windows_.begin_period(start, length, times, std::move(so_far));
+void Activity::begin_period(Cycle length, std::uint64_t times) {
   period_ = std::make_unique<Period>(Period{length, times, steps_, operations_, messages_, {}});
 }
 
-void Activity::end_period(const std::vector<LinkLoad>& so_far) {
-  windows_.end_period(so_far);
+void Activity::end_period() {
   const std::unique_ptr<Period> period = std::move(period_);
   repeat_sums(*period);
   for (TileActivity& tile : tiles_) tile.repeat_period(period->length, period->times);
@@ -53,21 +51,18 @@ void Activity::repeat_sums(const Period& period) {
 }
 
 void Activity::drop_period() {
-  windows_.drop_period();
   period_.reset();
   for (TileActivity& tile : tiles_) tile.period_ = {};
 }
 
-void Activity::copy_first_replica(const Moves& tiles, const Moves& links) {
+void Activity::copy_first_replica(const Moves& tiles) {
   const auto others = static_cast<std::uint64_t>(trace_.replicas - 1);
   const Period none{0, others, std::vector<CyclesByKind>(steps_.size()), std::vector<OperationSum>(operations_.size()), {}, {}};
   repeat_sums(none);
   for (const auto& [from, to] : tiles) {
-    windows_.copy_tile(from, to);
     tiles_[to].step_ = tiles_[from].step_;
     if (tiles_[to].bubbles_ != nullptr) tiles_[to].bubbles_->spans = tiles_[from].bubbles_->spans;
   }
-  for (const auto& [from, to] : links) windows_.copy_link(from, to);
 }
 
 }  // namespace wafersim::sim

@@ -212,7 +212,6 @@ struct GroupBubbles {
 
 /// Kept when asked for, see SimulationOptions::record_activity.
 struct ActivityMeasurement {
-  WindowMeasurement windows;
   std::vector<StepCycles> steps;                ///< ascending by stage, kind, pass
   std::vector<OperationMeasurement> operations;  ///< in the order of Trace::works
   std::vector<MessageStatistics> messages;      ///< ascending by axis; of axes that sent any
@@ -254,12 +253,12 @@ struct PathSegment {
   /// The tile that computes, or that sends the message.
   TileId tile = kNoTile;
   TileId destination = kNoTile;  ///< of messages
-  std::uint32_t step = 0;        ///< of cores: position in the tile's program
-  std::uint32_t operations = 0;  ///< of operations: so many, one after the other
-  Cycle computed = 0;            ///< of memory stalls: what the operation computed before
-  topology::LinkId link = 0;     ///< of link_queue and link_room
-  Cycle router_cycles = 0;       ///< of wires: in router pipelines ...
-  Cycle link_cycles = 0;         ///< ... on links and local ports; the rest is serialization
+  std::uint32_t step = 0;           ///< of cores: position in the tile's program
+  std::uint32_t operations = 0;     ///< of operations: so many, one after the other
+  std::uint32_t computed = 0;       ///< of memory stalls: cycles that the operation computed before
+  topology::LinkId link = 0;        ///< of link_queue and link_room
+  std::uint32_t router_cycles = 0;  ///< of wires: in router pipelines ...
+  std::uint32_t link_cycles = 0;    ///< ... on links and local ports; the rest is serialization
 };
 
 /// The chain of last arrivals from the start of the run to its end.
@@ -328,6 +327,7 @@ struct Measurements {
   std::vector<LinkMeasurement> links;   ///< live links, ascending
   std::vector<StepMeasurement> steps;   ///< by group, then position
   std::vector<TileMemory> memory;       ///< ascending by tile; of the tiles asked for
+  std::optional<WindowMeasurement> windows;  ///< when asked for; of tiles with `activity` only
   std::optional<ActivityMeasurement> activity;
   std::optional<PathMeasurement> critical_path;  ///< of complete runs, when asked for
   std::uint64_t packets = 0;

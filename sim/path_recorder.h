@@ -128,7 +128,9 @@ class PathRecorder {
     if (tree_.has_to_collect()) [[unlikely]] collect();
   }
   Cycle dram_cycles(Bytes bytes) const {
-    return (Rational(static_cast<std::int64_t>(bytes)) / network_.hardware.dram_bytes_per_cycle).floor();
+    __extension__ using Wide = unsigned __int128;
+    const Rational& rate = network_.hardware.dram_bytes_per_cycle;
+    return static_cast<Cycle>(Wide{bytes} * static_cast<std::uint64_t>(rate.den()) / static_cast<std::uint64_t>(rate.num()));
   }
   CorePath& core(std::size_t used_tile) { return cores_[used_tile]; }
   /// Of what a core or a NIC tells the other in this call.
@@ -325,7 +327,8 @@ class PathRecorder {
                       std::uint32_t message);
   void arrive(MessageWay& message, Cycle tail);
   void leave(PathRef path, std::uint32_t queue, std::uint32_t room, std::uint32_t message, Cycle now);
-  void inject(Way& way, const PathRef& ready, const Train& train, std::uint64_t packet);
+  void inject(Way& way, const Train& train, std::uint64_t packet);
+  void inject_before(const Train& train, std::uint64_t count);
   void make_way(Way& way, const Train& train, std::uint64_t packet, std::size_t stage);
   void go_on(Way& way, const Train& train, std::size_t stage);
   void wait_at(Way& way, const Train& train, std::size_t stage, Cycle queue_until, Cycle until);
@@ -347,7 +350,10 @@ class PathRecorder {
   static void move(Way& way, const std::vector<TileId>& moved);
 
   void add_stretch(std::vector<PathSegment>& segments, const PathNode& node, const Elsewhere& where) const;
-  std::uint32_t add_repetitions(std::vector<PathSegment>& segments, const PathNode& mark, Elsewhere where) const;
+  template <class Visit>
+  void walk(const Visit& visit) const;
+  template <class Visit>
+  std::uint32_t walk_repetitions(const PathNode& mark, Elsewhere where, const Visit& visit) const;
 
   const NetworkContext& network_;
   PathTree tree_;

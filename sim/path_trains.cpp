@@ -34,8 +34,13 @@ void PathRecorder::go_on(Way& way, const Train& train, std::size_t stage) {
 }
 
 /// The way of a packet to its injection, of which all from the second on are held up by the one ahead.
-void PathRecorder::inject(Way& way, const PathRef& ready, const Train& train, std::uint64_t packet) {
-  way.start_over(ready);
+void PathRecorder::inject(Way& way, const Train& train, std::uint64_t packet) {
+  const MessageWay& message = messages_[train.message];
+  if (message.has_injected && packet + 1 == train.times.packets()) {
+    way = message.injected;  // left() has looked it up
+    return;
+  }
+  way.start_over(message.ready);
   wait_at_injection(way, train.stages[0].clock.free_at(), train.times.at(0, 0).at);
   if (packet == 0) return;
   way.injection_room += static_cast<std::uint32_t>(train.times.sum(packet + 1, [&](std::uint64_t number) {
@@ -70,6 +75,17 @@ void PathRecorder::hold(Way& way, const Train& train, std::uint64_t packet, std:
 /// The way of a packet up to its grant at a stage: back to the start of its message, and from there on.
 void PathRecorder::make_way(Way& way, const Train& train, std::uint64_t packet, std::size_t stage) {
   const TrainTimes& times = train.times;
+  Cycle before = 0, router = 0;
+  for (std::size_t s = 1; s <= stage; ++s) {
+    before += train.stages[s].before;
+    router += network_.router_cycles + train.place(s).turn;
+  }
+  if (times.at(packet, 0).at + before == times.at(packet, stage).at) {  // it waited nowhere
+    inject(way, train, packet);
+    way.router += static_cast<std::uint32_t>(router);
+    way.link += static_cast<std::uint32_t>(before - router);
+    return come_to(way, way.at() + before);
+  }
   steps_.clear();
   while (stage != 0) {
     if (!held(train, packet, stage)) {
@@ -82,7 +98,7 @@ void PathRecorder::make_way(Way& way, const Train& train, std::uint64_t packet, 
     steps_.push_back({packet, stage, alike});
     packet -= alike;
   }
-  inject(way, messages_[train.message].ready, train, packet);
+  inject(way, train, packet);
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     if (step->held == 0) {
       advance(way, train, step->packet, step->stage);
@@ -93,9 +109,16 @@ void PathRecorder::make_way(Way& way, const Train& train, std::uint64_t packet, 
 }
 
 void PathRecorder::left(const Train& train, Cycle now) {
-  Way way;
-  inject(way, messages_[train.message].ready, train, train.times.packets() - 1);
-  leave(way.path, way.injection_queue, way.injection_room, train.message, now);
+  inject_before(train, train.times.packets());
+  left(train.message, now);
+}
+
+/// The first `count` packets have been injected.
+void PathRecorder::inject_before(const Train& train, std::uint64_t count) {
+  MessageWay& message = messages_[train.message];
+  inject(message.injected, train, count - 1);
+  message.port_until = train.times.at(count - 1, 0).free_at();
+  message.has_injected = true;
 }
 
 void PathRecorder::settled(const Train& train, Cycle cycle) {
@@ -115,9 +138,7 @@ void PathRecorder::settled(const Train& train, Cycle cycle) {
   if (network_.messages[train.message].sent_at >= cycle) {
     const std::uint64_t injected = times.granted_before(0, cycle);
     if (injected == 0) return;
-    inject(message.injected, message.ready, train, injected - 1);
-    message.port_until = times.at(injected - 1, 0).free_at();
-    message.has_injected = true;
+    inject_before(train, injected);
   }
   if (ejected == times.packets()) return;
   for (std::size_t stage = 1; stage <= last; ++stage) {

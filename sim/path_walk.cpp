@@ -54,18 +54,18 @@ void add_backwards(std::vector<PathSegment>& segments, const PathNode& node, Cyc
 /// Operations of a step one after the other become one segment: which of them lie in one node depends on who
 /// else held it.
 void join_operations(std::vector<PathSegment>& segments) {
-  std::vector<PathSegment> joined;
+  std::size_t joined = 0;
   for (const PathSegment& segment : segments) {
-    PathSegment* const last = joined.empty() ? nullptr : &joined.back();
+    PathSegment* const last = joined == 0 ? nullptr : &segments[joined - 1];
     if (last != nullptr && is_operation(segment.kind) && last->kind == segment.kind &&
         last->axis == segment.axis && last->tile == segment.tile && last->step == segment.step) {
       last->to = segment.to;
       last->operations += segment.operations;
     } else {
-      joined.push_back(segment);
+      segments[joined++] = segment;
     }
   }
-  segments = std::move(joined);
+  segments.resize(joined);
 }
 
 /// The path has no gaps.
@@ -92,28 +92,53 @@ PathMeasurement PathRecorder::take(Cycle end) const {
   result.complete = !tree_.full();
   if (!result.complete) return result;
   require_invariant(last_.to == end, "the critical path is not as long as the run");
+  std::size_t most = 0;
+  walk([&most](const PathNode& node, const Elsewhere& /*where*/) { most += node.parts ? 3 : 1; });
+  result.segments.reserve(most);
+  walk([&](const PathNode& node, const Elsewhere& where) { add_stretch(result.segments, node, where); });
+  std::reverse(result.segments.begin(), result.segments.end());
+  check(result.segments, end);
+  join_operations(result.segments);
+  return result;
+}
+
+/// Calls `visit` with each node of the path and where it stands for, the last one first.
+template <class Visit>
+void PathRecorder::walk(const Visit& visit) const {
   Elsewhere where;
   for (std::uint32_t index = last_.node; index != kNil;) {
     const PathNode& node = tree_[index];
     index = node.parent;
     switch (node.mark) {
       case PathMark::none:
-        add_stretch(result.segments, node, where);
+        visit(node, where);
         break;
       case PathMark::period:
         break;
       case PathMark::repetition:
-        index = add_repetitions(result.segments, node, where);
+        index = walk_repetitions(node, where, visit);
         break;
       case PathMark::replica:
         where.moved = &replicas_[node.tile];
         break;
     }
   }
-  std::reverse(result.segments.begin(), result.segments.end());
-  check(result.segments, end);
-  join_operations(result.segments);
-  return result;
+}
+
+/// From the last repetition back to the first one. Returns where the chain goes on before them.
+template <class Visit>
+std::uint32_t PathRecorder::walk_repetitions(const PathNode& mark, Elsewhere where, const Visit& visit) const {
+  const Period& period = periods_[mark.tile];
+  std::size_t end = mark.link;
+  where.period = &period;
+  for (where.repetitions = mark.number; where.repetitions != 0; --where.repetitions) {
+    std::uint32_t index = period.ends[end].node;
+    for (; index != kNil && tree_[index].mark == PathMark::none; index = tree_[index].parent) visit(tree_[index], where);
+    const bool begins = index != kNil && tree_[index].mark == PathMark::period && tree_[index].tile == mark.tile;
+    require_invariant(begins, "a chain of the critical path does not begin where its period does");
+    end = tree_[index].link;
+  }
+  return period.ends[end].node;
 }
 
 /// What was simulated once stands for itself and for its repetitions: those of a period, and the same in other replicas.
@@ -134,23 +159,6 @@ void PathRecorder::add_stretch(std::vector<PathSegment>& segments, const PathNod
     segment.tile = (*where.moved)[segment.tile];
     if (segment.destination != kNoTile) segment.destination = (*where.moved)[segment.destination];
   }
-}
-
-/// From the last repetition back to the first one. Returns where the chain goes on before them.
-std::uint32_t PathRecorder::add_repetitions(std::vector<PathSegment>& segments, const PathNode& mark, Elsewhere where) const {
-  const Period& period = periods_[mark.tile];
-  std::size_t end = mark.link;
-  where.period = &period;
-  for (where.repetitions = mark.number; where.repetitions != 0; --where.repetitions) {
-    std::uint32_t index = period.ends[end].node;
-    for (; index != kNil && tree_[index].mark == PathMark::none; index = tree_[index].parent) {
-      add_stretch(segments, tree_[index], where);
-    }
-    const bool begins = index != kNil && tree_[index].mark == PathMark::period && tree_[index].tile == mark.tile;
-    require_invariant(begins, "a chain of the critical path does not begin where its period does");
-    end = tree_[index].link;
-  }
-  return period.ends[end].node;
 }
 
 }  // namespace wafersim::sim

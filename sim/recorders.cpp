@@ -11,8 +11,33 @@ namespace wafersim::sim {
 
 using topology::LinkId;
 
+namespace {
+
+/// What the matrix engine of the busiest tile computes: no run takes less.
+Cycle least_cycles(const CompiledTrace& trace) {
+  std::vector<Cycle> of_template;
+  for (std::size_t i = 0; i < trace.trace().templates.size(); ++i) {
+    const CompiledTemplate& step = trace.step_template(static_cast<std::uint32_t>(i));
+    Cycle sum = 0;
+    for (const std::uint32_t op : step.in_order[static_cast<std::size_t>(Engine::matrix)]) {
+      sum += step.ops[op].compute_cycles;
+    }
+    of_template.push_back(sum);
+  }
+  Cycle most = 0;
+  for (const workloads::Program& program : trace.trace().programs) {
+    Cycle sum = 0;
+    for (const workloads::Step& step : program.steps) sum += of_template[step.step_template];
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+}  // namespace
+
 Recorders::Recorders(const Parts& parts) : parts_(parts) {
   if (parts.options.record_memory) attach_timelines();
+  if (parts.options.record_activity || parts.options.record_links) attach_windows();
   if (parts.options.record_activity) attach_activity();
   if (!parts.options.observer.tiles.empty()) attach_observer();
   attach_messages();
@@ -31,15 +56,20 @@ void Recorders::attach_timelines() {
   }
 }
 
+void Recorders::attach_windows() {
+  const std::size_t tiles = parts_.options.record_activity ? parts_.wafer.used_tiles().size() : 0;
+  windows_.emplace(tiles, parts_.loads.links().size(), least_cycles(parts_.trace));
+  parts_.calendar.sample(windows_->next_sample(), [this](Cycle now) {
+    sample_links(now);
+    return windows_->next_sample();
+  });
+}
+
 void Recorders::attach_activity() {
-  activity_ = std::make_unique<Activity>(parts_.trace, parts_.loads.links().size(), parts_.options.activity_tiles);
+  activity_ = std::make_unique<Activity>(parts_.trace, *windows_, parts_.options.activity_tiles);
   for (std::size_t i = 0; i < parts_.wafer.used_tiles().size(); ++i) {
     if (auto* const core = dynamic_cast<TraceCore*>(parts_.wafer.used_tiles()[i]->core)) core->record(activity_->tile(i));
   }
-  parts_.calendar.sample(activity_->windows().next_sample(), [this](Cycle now) {
-    sample_links(now);
-    return activity_->windows().next_sample();
-  });
 }
 
 void Recorders::attach_observer() {
@@ -82,8 +112,7 @@ bool Recorders::is_observed(TileId tile) const { return tile < observed_.size() 
 
 /// Adds what links did in all stretches that ended by `now`.
 void Recorders::sample_links(Cycle now) {
-  LoadWindows& windows = activity_->windows();
-  while (windows.next_sample() <= now) windows.sample(parts_.loads.all_before(windows.next_sample()));
+  while (windows_->next_sample() <= now) windows_->sample(parts_.loads.all_before(windows_->next_sample()));
 }
 
 void Recorders::measure_memory(Measurements& out) const {
@@ -97,12 +126,12 @@ void Recorders::measure_memory(Measurements& out) const {
   }
 }
 
-void Recorders::measure_activity(Measurements& out) {
-  if (!activity_) return;
+void Recorders::measure_windows(Measurements& out) {
+  if (!windows_) return;
   sample_links(out.cycles);
-  activity_->windows().end_at(out.cycles);
+  windows_->end_at(out.cycles);
   sample_links(out.cycles);
-  out.activity = activity_->take(out.cycles);
+  out.windows = windows_->take(out.cycles);
 }
 
 void Recorders::happened(const Event& event) {
@@ -155,9 +184,10 @@ void Recorders::begin_period(Cycle length, std::uint64_t times, const NamedRecor
   period_ = std::make_unique<Period>(Period{length, times, {}, false});
   for (MemoryTimeline& timeline : timelines_) timeline.begin_period();
   if (path_) path_->begin_period(named);
-  if (!activity_) return;
-  activity_->begin_period(now, length, times, parts_.loads.all_before(now + 1));
-  parts_.calendar.sample_by(activity_->windows().next_sample());
+  if (activity_) activity_->begin_period(length, times);
+  if (!windows_) return;
+  windows_->begin_period(now, length, times, parts_.loads.all_before(now + 1));
+  parts_.calendar.sample_by(windows_->next_sample());
 }
 
 bool Recorders::end_period(const StateShift& one, const NamedRecords& named) {
@@ -168,7 +198,8 @@ bool Recorders::end_period(const StateShift& one, const NamedRecords& named) {
   }
   const std::unique_ptr<Period> period = std::move(period_);
   for (MemoryTimeline& timeline : timelines_) timeline.end_period(period->length, period->times);
-  if (activity_) activity_->end_period(parts_.loads.all_before(parts_.calendar.current() + 1));
+  if (windows_) windows_->end_period(parts_.loads.all_before(parts_.calendar.current() + 1));
+  if (activity_) activity_->end_period();
   if (path_) path_->end_period(named, one, period->times);
   for (std::uint64_t k = 1; k <= period->times && !period->events.empty(); ++k) {
     for (Event& event : period->events) {
@@ -202,13 +233,15 @@ void Recorders::drop_period() {
   if (!std::exchange(period_, nullptr)) return;
   if (path_) path_->drop_period();
   for (MemoryTimeline& timeline : timelines_) timeline.drop_period();
+  if (windows_) windows_->drop_period();
   if (activity_) activity_->drop_period();
 }
 
 void Recorders::measure(Measurements& out) {
   tell_cycle();
   measure_memory(out);
-  measure_activity(out);
+  measure_windows(out);
+  if (activity_) out.activity = activity_->take();
   if (path_ && !out.partial) out.critical_path = path_->take(out.cycles);
 }
 
@@ -228,13 +261,15 @@ void Recorders::copy_first_replica(const Replicas& replicas, const NamedRecords&
     const std::vector<TileId> moved = replicas.moved(replica);
     const Activity::Moves tiles_here = moves_of_tiles(replicas, moved);
     tiles.insert(tiles.end(), tiles_here.begin(), tiles_here.end());
-    if (activity_) add_moves_of_links(replicas, moved, links);
+    if (windows_) add_moves_of_links(replicas, moved, links);
     if (path_) path_->copy_first_replica({static_cast<std::uint32_t>(replica), moved, tiles_here, first, under_way[replica]});
   }
   for (const auto& [from, to] : tiles) {
     if (!timelines_.empty()) timelines_[to] = timelines_[from];
+    if (activity_) windows_->copy_tile(from, to);
   }
-  if (activity_) activity_->copy_first_replica(tiles, links);
+  for (const auto& [from, to] : links) windows_->copy_link(from, to);
+  if (activity_) activity_->copy_first_replica(tiles);
   if (path_) path_->all_copied();
 }
 

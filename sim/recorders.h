@@ -3,6 +3,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -39,7 +40,7 @@ class Recorders {
   /// Something is recorded.
   bool any() const { return !timelines_.empty() || !may_be_kept(); }
   /// All that is recorded can be kept in a checkpoint, by visit().
-  bool may_be_kept() const { return activity_ == nullptr && path_ == nullptr && parts_.options.observer.tiles.empty(); }
+  bool may_be_kept() const { return !windows_ && path_ == nullptr && parts_.options.observer.tiles.empty(); }
   /// Of a run whose length and tiles have been measured.
   void measure(Measurements& out);
 
@@ -80,12 +81,13 @@ class Recorders {
     bool too_many = false;
   };
   void attach_timelines();
+  void attach_windows();
   void attach_activity();
   void attach_observer();
   void attach_messages();
   void attach_path();
   void measure_memory(Measurements& out) const;
-  void measure_activity(Measurements& out);
+  void measure_windows(Measurements& out);
   void sample_links(Cycle now);
   Activity::Moves moves_of_tiles(const Replicas& replicas, const std::vector<TileId>& moved) const;
   void add_moves_of_links(const Replicas& replicas, const std::vector<TileId>& moved, Activity::Moves& moves) const;
@@ -98,7 +100,8 @@ class Recorders {
 
   Parts parts_;
   std::vector<MemoryTimeline> timelines_;    ///< by used tile, or none
-  std::unique_ptr<Activity> activity_;       ///< when it is recorded
+  std::optional<LoadWindows> windows_;       ///< when they are recorded, of tiles with `activity_`
+  std::unique_ptr<Activity> activity_;       ///< likewise
   std::unique_ptr<PathRecorder> path_;       ///< likewise
   std::vector<bool> observed_;               ///< by tile
   std::function<void(const OperationRecord&)> operation_sink_;

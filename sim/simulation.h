@@ -50,6 +50,7 @@ struct SimulationOptions {
   /// what links and messages did.
   bool record_activity = false;
   std::vector<TileId> activity_tiles;
+  bool record_links = false;  ///< keep what links did over time (WindowMeasurement); record_activity does so, too
   /// Keep the critical path of the run. Cores that run the trace only, with our routers.
   bool record_path = false;
   /// Makes the core of a tile; null means the one that runs the trace. The name is the module's, below its tile. Tiles of the

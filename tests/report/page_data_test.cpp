@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "report/deflate.h"
 #include "report/packed.h"
 #include "report/page.h"
 #include "report/run_directory.h"
@@ -27,21 +28,22 @@ using wafersim::testing::write_text;
 RunFixture recorded_run() {
   RunFixture run;
   sim::ActivityMeasurement activity;
-  activity.windows.length = 512;
-  activity.windows.count = 2;
+  sim::WindowMeasurement windows;
+  windows.length = 512;
+  windows.count = 2;
   for (const sim::TileMeasurement& tile : run.measurements.tiles) {
     sim::CyclesByKind first = sim::by_kind(tile.cycles);
     sim::CyclesByKind second{};
     second[0] = 300;  // of the 488 cycles of the last window
     second[9] = 188;
     for (std::size_t i = 0; i < first.size(); ++i) first[i] -= std::min(first[i], second[i]);
-    activity.windows.tiles.insert(activity.windows.tiles.end(), {first, second});
+    windows.tiles.insert(windows.tiles.end(), {first, second});
     activity.steps = {{0, false, workloads::StepKind::layer, workloads::Pass::forward, first},
                       {0, true, workloads::StepKind::custom, workloads::Pass::none, second}};
   }
   for (const sim::LinkMeasurement& link : run.measurements.links) {
-    activity.windows.links.push_back({link.busy / 4, link.queued / 2});
-    activity.windows.links.push_back({link.busy - link.busy / 4, link.queued - link.queued / 2});
+    windows.links.push_back({link.busy / 4, link.queued / 2});
+    windows.links.push_back({link.busy - link.busy / 4, link.queued - link.queued / 2});
   }
   workloads::Work work;
   work.gemm = {1, 8, 16, 4};
@@ -55,6 +57,7 @@ RunFixture recorded_run() {
   activity.messages = {messages};
   activity.tiles = {{0, {{0, 600, 0}, {600, 1000, 9}}, {{10, 50, 0}}, true}};
   activity.bubbles = {{0, 0, {{600, 700}}}};
+  run.measurements.windows = windows;
   run.measurements.activity = activity;
   return run;
 }

@@ -78,13 +78,14 @@ Recorded record(const Case& of) {
   TimelineFile file(directory.path() / kTimelineFile, {name, hardware, mesh, plan.trace}, tiles, of.most_bytes);
   Recorded recorded{{}, {}, {}, {}, {}, tiles, mesh};
   sim::SimulationOptions options;
+  options.record_links = true;
   options.on_message = [&](const sim::MessageRecord& message) { recorded.messages.push_back(message); };
   options.observer = {tiles, [&](const sim::OperationRecord& operation) { file.add(operation); },
                       [&](TileId tile, Cycle cycle, const sim::MemoryLevels& levels) { file.add(tile, cycle, levels); },
                       [&](const sim::MessageRecord& message) { file.add(message); }};
   recorded.result = test::run_trace(mesh, hardware, plan.trace, options);
   EXPECT_FALSE(std::filesystem::exists(directory.path() / kTimelineFile)) << "before it is complete";
-  file.commit(recorded.result.cycles);
+  file.commit(recorded.result);
   recorded.recorded_before = file.recorded_before();
   recorded.text = gunzipped(directory.path() / kTimelineFile);
   recorded.timeline = json::parse(recorded.text);
@@ -316,12 +317,61 @@ TEST(TimelineFile, MemoryIsThatOfTheTile) {
   }
 }
 
+/// The loads of each link that leads away from a chosen tile, over the windows that end by `end`, are the cycles in which it was
+/// busy.
+void expect_loads_add_up(const Recorded& run, Cycle end) {
+  std::map<std::string, std::vector<std::pair<double, double>>> loads;  // by counter: from when, how much
+  for (const json& event : run.timeline["traceEvents"]) {
+    if (event["ph"] != "C" || !event["args"].contains("percent")) continue;
+    loads[event["name"]].emplace_back(event["ts"].get<double>() / kCycleMicroseconds, event["args"]["percent"].get<double>());
+  }
+  const sim::WindowMeasurement& windows = *run.result.windows;
+  std::size_t expected = 0;
+  for (std::size_t place = 0; place < run.result.links.size(); ++place) {
+    const topology::LinkId link = run.result.links[place].link;
+    if (std::find(run.tiles.begin(), run.tiles.end(), topology::Mesh::link_source(link)) == run.tiles.end()) continue;
+    ++expected;
+    const auto& changes = loads[run.mesh.link_name(link) + " busy"];
+    double sum = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      const bool last = i + 1 == changes.size();
+      EXPECT_TRUE(!last || changes[i].second == 0) << "a counter ends with the run";
+      EXPECT_GE(changes[i].second, 0);
+      EXPECT_LE(changes[i].second, 100);
+      if (!last) sum += changes[i].second / 100 * (changes[i + 1].first - changes[i].first);
+    }
+    Cycle busy = 0;  // in windows that end by `end`
+    for (std::size_t window = 0; window < windows.count; ++window) {
+      const Cycle to = std::min(windows.length * (window + 1), run.result.cycles);
+      if (to <= end) busy += windows.links[place * windows.count + window].busy;
+    }
+    EXPECT_NEAR(sum, static_cast<double>(busy), 0.0005 * static_cast<double>(run.result.cycles) + 1);
+    EXPECT_TRUE(end != run.result.cycles || busy == run.result.links[place].busy);
+  }
+  EXPECT_GT(expected, 0U);
+  EXPECT_EQ(loads.size(), expected);
+}
+
+TEST(TimelineFile, LoadsOfLinksAreThoseOfTheRun) {
+  for (const std::vector<TileId>& tiles : {std::vector<TileId>{}, std::vector<TileId>{0, 5}}) {
+    const std::string fault = test::isolated_text([&]() -> std::string {
+      Case of;
+      of.tiles = tiles;
+      const Recorded run = record(of);
+      expect_loads_add_up(run, run.result.cycles);
+      return ::testing::Test::HasFailure() ? "see above" : "";
+    });
+    EXPECT_EQ(fault, "");
+  }
+}
+
 TEST(TimelineFile, TheBoundHoldsAndSaysWhatIsMissing) {
   Case of;
   of.most_bytes = 100'000;
   const Recorded run = record(of);
   EXPECT_LE(run.text.size(), of.most_bytes);
-  EXPECT_GT(run.text.size(), of.most_bytes - 4'000);
+  EXPECT_GT(run.text.size(), of.most_bytes * 7 / 8 - 4'000) << "an eighth is for loads of links";
+  expect_loads_add_up(run, *run.recorded_before);
   expect_well_formed(run.timeline);
   expect_arrows_join(run.timeline);
   ASSERT_TRUE(run.recorded_before.has_value());

@@ -200,7 +200,7 @@ CyclesByKind sum_of(const std::vector<CyclesByKind>& rows) {
 }
 
 void expect_windows_add_up(const sim::Measurements& result) {
-  const sim::WindowMeasurement& windows = result.activity->windows;
+  const sim::WindowMeasurement& windows = *result.windows;
   ASSERT_EQ(windows.count, ceil_div(result.cycles, windows.length));
   ASSERT_EQ(windows.tiles.size(), result.tiles.size() * windows.count);
   for (std::size_t tile = 0; tile < result.tiles.size(); ++tile) {

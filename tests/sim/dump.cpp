@@ -73,7 +73,6 @@ void put(std::ostream& out, const sim::WindowMeasurement& windows) {
 }
 
 void put(std::ostream& out, const sim::ActivityMeasurement& activity) {
-  put(out, activity.windows);
   for (const sim::StepCycles& step : activity.steps) {
     out << "cycles of stage " << step.stage << ' ' << step.between << ' ' << to_string(step.kind) << ' ' << to_string(step.pass);
     put_all(out, step.cycles);
@@ -127,6 +126,7 @@ std::string dump(const sim::Measurements& measurements) {
   for (const auto& link : measurements.links) put(out, link);
   for (const auto& step : measurements.steps) put(out, step);
   for (const auto& memory : measurements.memory) put(out, memory);
+  if (measurements.windows) put(out, *measurements.windows);
   if (measurements.activity) put(out, *measurements.activity);
   if (measurements.critical_path) put(out, *measurements.critical_path);
   return out.str();
