@@ -129,8 +129,11 @@ PathSummary summarize(const sim::PathMeasurement& path, const workloads::Trace& 
   PathSummary summary;
   std::map<topology::LinkId, PathSummary::Link> links;
   std::map<std::pair<workloads::StepKind, workloads::Pass>, PathSummary::Step> steps;
-  std::vector<std::uint32_t> programs(trace.tiles.back().tile + std::size_t{1});
-  for (const workloads::TileBinding& binding : trace.tiles) programs[binding.tile] = binding.program;
+  std::vector<std::uint32_t> programs;  // by tile
+  for (const workloads::TileBinding& binding : trace.tiles) {
+    programs.resize(std::size_t{binding.tile} + 1);
+    programs.back() = binding.program;
+  }
   for (const PathSegment& segment : path.segments) {
     const Cycle length = length_of(segment);
     summary.by_kind[index_of(segment.kind)] += length;

@@ -140,6 +140,7 @@ void connect(Streams& streams, sim::SimulationOptions& options) {
                           timeline.add(tile, cycle, levels);
                         },
                         [&timeline](const sim::MessageRecord& message) { timeline.add(message); }};
+    options.record_links = true;
   }
 }
 
@@ -156,7 +157,6 @@ sim::Measurements simulate(const RunArguments& arguments, const PreparedRun& run
     options.activity_tiles = report_tiles(arguments, run);
     options.memory_tiles.insert(options.memory_tiles.end(), options.activity_tiles.begin(), options.activity_tiles.end());
   }
-  options.record_links = streams.timeline.has_value();
   options.record_path = arguments.critical_path;
   options.max_cycles = arguments.max_cycles;
   options.max_wall_seconds = arguments.max_wall_seconds;

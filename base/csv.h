@@ -9,7 +9,7 @@ namespace wafersim {
 
 /// Without blanks at either end; a carriage return counts as one.
 inline std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c <= ' ' && (c == ' ' || c == '\t' || c == '\r'); };
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && blank(text.back())) text.remove_suffix(1);
   return text;

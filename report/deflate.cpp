@@ -2,7 +2,6 @@
 
 #include <isa-l/igzip_lib.h>
 
-#include <algorithm>
 #include <array>
 #include <limits>
 

@@ -146,8 +146,9 @@ std::vector<sim::PathSegment> read_path(const std::filesystem::path& path) {
         return cell(name).is_null() ? Cycle{0} : cell(name).get<Cycle>();
       };
       const auto part = [&](const char* name) {
-        if (cycles(name) > std::numeric_limits<std::uint32_t>::max()) throw IoError(std::string(name) + " beyond 32 bits");
-        return static_cast<std::uint32_t>(cycles(name));
+        const Cycle value = cycles(name);
+        if (value > std::numeric_limits<std::uint32_t>::max()) throw IoError(std::string(name) + " beyond 32 bits");
+        return static_cast<std::uint32_t>(value);
       };
       sim::PathSegment segment;
       segment.from = cycles("from");

@@ -23,7 +23,7 @@ template <Digits T>
 T prepared(const T& number) {
   return number;
 }
-/// A literal, whose length the compiler knows.
+/// An array of characters is a literal, whose length the compiler knows.
 template <std::size_t Size>
 std::string_view prepared(const char (&text)[Size]) {
   return {text, Size - 1};

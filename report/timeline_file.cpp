@@ -14,7 +14,7 @@ constexpr std::uint32_t kNotChosen = ~std::uint32_t{0};
 constexpr std::size_t kEngineTracks = 2;
 /// Tracks of a tile are shown before those of the next.
 constexpr std::size_t kOrdersOfTile = std::size_t{1} << 12;
-/// Of the text, that much is kept for loads of links, of which an event takes at most so many bytes.
+/// Of the text, that much is kept for loads of links. An event of them takes at most so many bytes, and so does naming a process.
 constexpr Bytes kShareOfLoads = 8;
 constexpr Bytes kLoadBytes = 160;
 
@@ -142,7 +142,8 @@ void TimelineFile::write_loads(const sim::Measurements& measurements) {
     if (tracks_of(topology::Mesh::link_source(measurements.links[i].link)) != nullptr) places.push_back(i);
   }
   const std::size_t room = (left_ + left_for_loads_) / kLoadBytes;
-  const auto events = [&](std::size_t merged) { return places.size() * ((count + merged - 1) / merged + 1); };
+  // A load at the end, and a process that may have to be named.
+  const auto events = [&](std::size_t merged) { return places.size() * (ceil_div(count, merged) + 2); };
   std::size_t merged = 1;
   while (events(merged) > room && merged < count) merged *= 2;
   if (events(merged) > room) return;

@@ -62,7 +62,7 @@ struct SimulationOptions {
   bool fold_periods = true;   ///< skip periods of the whole run, too
   bool fold_stages = false;   ///< simulate once what a single stage does again (Components), with up to 1 GiB more
   /// Called with the state of the run, about every `checkpoint_seconds` and when the run is stopped. Null: never. Packet and
-  /// ideal networks with cores that run the trace; no `on_message`, no `observer`, no `record_activity`, no `record_path`.
+  /// ideal networks with cores that run the trace; no `on_message`, `observer`, `record_activity`, `record_links`, `record_path`.
   std::function<void(std::span<const char>)> on_checkpoint;
   double checkpoint_seconds = 60;
   std::span<const char> resume;  ///< such a state of the same run to go on from; empty: from the start

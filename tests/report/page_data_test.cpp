@@ -1,14 +1,12 @@
 #include "report/page_data.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/error.h"
-#include "report/deflate.h"
 #include "report/packed.h"
 #include "report/page.h"
 #include "report/run_directory.h"
@@ -94,19 +92,6 @@ TEST(Packed, Base64) {
   for (const auto& [bytes, text] : cases) {
     EXPECT_EQ(base64(std::vector<std::uint8_t>(bytes.begin(), bytes.end())), text);
   }
-}
-
-TEST(Packed, DeflatedTextComesBack) {
-  std::string text;
-  for (int i = 0; i < 10'000; ++i) text += std::to_string(i * i % 977) + "</script>";
-  const std::vector<std::uint8_t> packed = deflated(text);
-  EXPECT_LT(packed.size(), text.size() / 5);
-  std::string back(text.size(), ' ');
-  auto size = static_cast<uLongf>(back.size());
-  ASSERT_EQ(uncompress(reinterpret_cast<Bytef*>(back.data()), &size, packed.data(),
-                       static_cast<uLong>(packed.size())),
-            Z_OK);
-  EXPECT_EQ(back, text);
 }
 
 TEST(Packed, SharesIn255ths) {

@@ -371,10 +371,10 @@ TEST(TimelineFile, TheBoundHoldsAndSaysWhatIsMissing) {
   const Recorded run = record(of);
   EXPECT_LE(run.text.size(), of.most_bytes);
   EXPECT_GT(run.text.size(), of.most_bytes * 7 / 8 - 4'000) << "an eighth is for loads of links";
-  expect_loads_add_up(run, *run.recorded_before);
   expect_well_formed(run.timeline);
   expect_arrows_join(run.timeline);
   ASSERT_TRUE(run.recorded_before.has_value());
+  expect_loads_add_up(run, *run.recorded_before);
   EXPECT_GT(*run.recorded_before, 0U);
   EXPECT_LT(*run.recorded_before, run.result.cycles);
   EXPECT_EQ(run.timeline["otherData"]["complete"], false);
@@ -389,6 +389,21 @@ TEST(TimelineFile, TheBoundHoldsAndSaysWhatIsMissing) {
     if (event["args"].contains("bytes") && end < *run.recorded_before) ++found;
   }
   EXPECT_EQ(found, messages) << "all that were received before are there";
+}
+
+TEST(TimelineFile, NoBoundIsPassed) {
+  for (const Bytes bound : {kLeastTimelineBytes, Bytes{70'001}, Bytes{150'000}}) {
+    const std::string fault = test::isolated_text([&]() -> std::string {
+      Case of;
+      of.fixture.set_degrees(2, 2, 4);
+      of.most_bytes = bound;
+      const Recorded run = record(of);
+      expect_well_formed(run.timeline);
+      EXPECT_LE(run.text.size(), bound);
+      return ::testing::Test::HasFailure() ? "see above" : "";
+    });
+    EXPECT_EQ(fault, "") << bound;
+  }
 }
 
 TEST(TimelineFile, OtherTilesAreLeftOut) {
